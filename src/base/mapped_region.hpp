@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "base/result.hpp"
+
+namespace ddprof {
+
+// Owns one mmap. Move-only, empty by default.
+class MappedRegion {
+ public:
+  MappedRegion() = default;
+  MappedRegion(MappedRegion&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  MappedRegion& operator=(MappedRegion&& other) noexcept;
+  ~MappedRegion() { reset(); }
+
+  // Maps the first `size` bytes of fd shared and writable (a perf ring).
+  static Result<MappedRegion> map_shared(int fd, std::size_t size);
+  // Maps the whole file behind fd read-only; an empty file gives an empty region.
+  static Result<MappedRegion> map_file(int fd);
+
+  [[nodiscard]] std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
+  void reset();
+
+ private:
+  MappedRegion(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace ddprof
