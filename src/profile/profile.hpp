@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace ddprof {
+
+// The one internal model of a finished profile: run-time addresses, mappings, inline chains, value columns, labels.
+// Encoders choose their own names, address form and aggregation from it; decoders produce it. Strings are indices
+// into `strings`, where 0 is always "".
+
+using StringIndex = std::uint32_t;
+
+struct ValueType {
+  StringIndex type = 0;  // "cpu", "samples", "page-faults"
+  StringIndex unit = 0;  // "nanoseconds", "count"
+};
+
+struct ProfileMapping {
+  Address start{};
+  Address limit{};
+  std::uint64_t file_offset = 0;
+  StringIndex path = 0;
+  StringIndex build_id = 0;  // lowercase hex
+  bool has_functions = false, has_filenames = false, has_lines = false, has_inlines = false;
+};
+
+struct ProfileFunction {
+  StringIndex name = 0;         // readable
+  StringIndex system_name = 0;  // as the linker knows it
+  StringIndex file = 0;
+  std::int64_t start_line = 0;
+};
+
+struct ProfileLine {
+  std::uint32_t function = 0;  // index into functions
+  std::int64_t line = 0;
+};
+
+inline constexpr std::uint32_t kNoMapping = 0xffffffff;
+
+struct ProfileLocation {
+  std::uint32_t mapping = kNoMapping;  // index into mappings
+  Address address{};                   // run-time address, inside of the mapping; callers point into the call
+  std::vector<ProfileLine> lines;      // innermost inlined call first; empty when nothing is known
+};
+
+struct ProfileLabel {
+  StringIndex key = 0;
+  StringIndex text = 0;      // 0: a number
+  std::int64_t number = 0;
+  StringIndex unit = 0;
+};
+
+struct ProfileSample {
+  std::vector<std::uint32_t> locations;  // leaf first, indices into locations
+  std::vector<std::int64_t> values;      // one per value type
+  std::vector<ProfileLabel> labels;
+};
+
+struct Profile {
+  std::vector<ValueType> value_types;
+  ValueType period_type;
+  std::int64_t period = 0;
+  std::int64_t time_ns = 0;      // Unix time of the start
+  std::int64_t duration_ns = 0;
+  StringIndex default_value_type = 0;
+  std::vector<ProfileMapping> mappings;
+  std::vector<ProfileLocation> locations;
+  std::vector<ProfileFunction> functions;
+  std::vector<ProfileSample> samples;
+  std::vector<StringIndex> comments;
+  std::vector<std::string> strings{std::string()};
+
+  [[nodiscard]] std::string_view text(StringIndex index) const { return strings[index]; }
+};
+
+}  // namespace ddprof
