@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collect/event_spec.hpp"
+
+namespace ddprof {
+
+// What the user asked ddprof to do.
+enum class Command : std::uint8_t {
+  wrap,           // ddprof [options] program…: become the program, profile it from the side
+  attach,         // ddprof -p PID
+  global,         // ddprof -g
+  record,         // ddprof record …: stay in front; the target is `program`, `pid` or `global`
+  report,         // ddprof report FILE…
+  configuration,  // no target: --show-config or --capture-config alone
+  version,
+  help,
+  help_extended,
+  help_markdown,  // hidden: the text of docs/commands.md
+  help_events,    // -e help
+};
+
+// In the order of the words in the option table.
+enum class Engine : std::uint8_t { automatic, perf };
+enum class LogLevel : std::uint8_t { debug, informational, notice, warning, error };
+
+// Where a value came from. Later kinds win over earlier ones.
+struct Origin {
+  enum class Kind : std::uint8_t { default_value, file, environment, command_line };
+  Kind kind = Kind::default_value;
+  std::string detail = {};  // "ddprof.toml:3", "DD_SERVICE", "the program's name"
+};
+
+// Every setting with its effective value. The defaults here are the defaults of the option table: a
+// default-made Options is what parsing nothing yields. Plain values; where each came from is in `origins`.
+struct Options {
+  Command command = Command::help;
+  std::vector<std::string> program;  // wrap and record: the program and its arguments, untouched
+  std::vector<std::string> files;    // report: what to read
+
+  // Target
+  std::optional<std::int64_t> pid;
+  bool global = false;
+  std::int64_t maximum_pids = 100;  // -1: no limit
+  std::string switch_user;
+  bool enable = true;  // false: only run the program
+
+  // Sampling
+  std::vector<std::string> event_texts;  // as given; `events` is what they mean
+  std::string preset = "default";
+  std::optional<std::int64_t> frequency;  // already applied to `events`
+  std::optional<std::int64_t> duration_seconds;
+  Engine engine = Engine::automatic;
+  std::int64_t stack_sample_bytes = 32000;
+  bool inlined_functions = true;
+  bool disable_symbolization = false;
+  bool timeline = true;
+  bool reorder_events = true;
+
+  // Output
+  std::string output;              // empty: the command's own default name
+  std::string debug_pprof_prefix;  // also write each period's profile as PREFIX….pprof
+  bool show_samples = false;
+  bool quiet = false;
+  std::string log_mode = "stdout";  // stdout, stderr, syslog, disabled or a file
+  LogLevel log_level = LogLevel::error;
+
+  // Identity and upload
+  std::string service;  // empty with -p: the name of the process
+  std::string environment;
+  std::string service_version;
+  std::string tags;
+  std::string runtime_id;
+  std::string url;
+  std::string host = "localhost";
+  std::int64_t port = 8126;
+  std::string api_key;
+  bool agentless = false;
+  std::string site;
+  bool do_export = true;
+  bool remote_symbolization = false;
+  std::int64_t upload_period_seconds = 59;
+  std::int64_t worker_period = 240;
+
+  // The profiler itself
+  std::optional<std::int64_t> nice;
+  std::string cpu_affinity;  // hexadecimal mask
+  std::string internal_stats;
+  std::string socket;
+  bool fault_info = true;
+  std::int64_t initial_loaded_libs_check_delay_ms = 5000;
+  std::int64_t loaded_libs_check_interval_ms = 59000;
+
+  // Configuration
+  std::string config;  // the file that was read; empty: none
+  bool show_config = false;
+  std::string capture_config;
+  std::string record_stack_case;  // developers: directory for one recorded stack
+
+  // Report
+  std::int64_t top = 20;  // rows to print
+
+  // What the settings mean together.
+  std::vector<EventSpec>
+      events;  // from event_texts, else from the preset; never empty for a profiling command
+  std::vector<std::string> notices;  // one line each, to be told once: a preset that is only partly supported
+
+  std::vector<Origin> origins;  // by position in option_table(); empty: all defaults
+};
+
+}  // namespace ddprof
