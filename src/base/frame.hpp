@@ -37,6 +37,7 @@ enum class Loss : std::uint8_t {
   lost,       // the ring was full: the kernel counted samples that it could not write
   kernel,     // time in the kernel that this user may not sample
   throttled,  // the kernel stopped the event for a while
+  too_many_stacks,  // sampled, but past the number of distinct stacks that one period keeps
 };
 
 // One frame until its period closes: the identity of code, not its name. For callers (not the leaf) `address` is

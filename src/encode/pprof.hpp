@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "profile/profile.hpp"
+
+namespace ddprof {
+
+// pprof (perftools.profiles.Profile), uncompressed.
+std::string encode_pprof(const Profile& profile);
+
+// Limits on what a foreign file may make us hold.
+struct PprofLimits {
+  std::size_t inflated_bytes = std::size_t{512} << 20;
+  std::size_t entries = std::size_t{64}
+                        << 20;  // strings, samples, locations, stack entries, values, labels: together
+};
+
+// Reads pprof bytes, gzipped or not. Every id and index is checked: the result can be used without further
+// care.
+Result<Profile> decode_pprof(std::span<const std::byte> bytes, const PprofLimits& limits = {});
+
+}  // namespace ddprof

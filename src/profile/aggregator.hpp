@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "base/ids.hpp"
+#include "profile/dense_index.hpp"
+
+namespace ddprof {
+
+struct ThreadKey {
+  Pid pid{};
+  Tid tid{};
+
+  friend auto operator<=>(const ThreadKey&, const ThreadKey&) = default;
+};
+
+// A value column of the profile: {"samples", "count"}, {"cpu", "nanoseconds"}.
+struct Column {
+  std::string type;
+  std::string unit;
+};
+
+// What one sample adds to one column.
+struct ColumnValue {
+  std::uint32_t column = 0;
+  std::int64_t value = 0;
+};
+
+// Frames, stacks and sums of one period: everything is an index into something above it.
+struct AggregatedProfile {
+  struct Stack {
+    std::uint32_t begin = 0;  // into frame_indices
+    std::uint32_t count = 0;
+  };
+  struct Sample {
+    std::uint32_t stack = 0;   // into stacks
+    std::uint32_t thread = 0;  // into threads
+  };
+
+  Nanoseconds start{};  // CLOCK_MONOTONIC, as given to take()
+  Nanoseconds end{};
+  std::vector<Column> columns;
+  std::vector<Frame> frames;                 // distinct
+  std::vector<std::uint32_t> frame_indices;  // of all stacks, one after the other, leaf first
+  std::vector<Stack> stacks;                 // distinct
+  std::vector<ThreadKey> threads;            // distinct
+  std::vector<Sample> samples;               // distinct pairs
+  std::vector<std::int64_t> values;          // columns.size() per sample
+  std::uint64_t over_budget = 0;             // additions whose stack or thread was folded into a marker
+
+  [[nodiscard]] std::span<const std::uint32_t> stack(std::uint32_t index) const {
+    return std::span(frame_indices).subspan(stacks[index].begin, stacks[index].count);
+  }
+  [[nodiscard]] std::span<const std::int64_t> sample_values(std::size_t sample) const {
+    return std::span(values).subspan(sample * columns.size(), columns.size());
+  }
+};
+
+// What an aggregator may keep during one period. Beyond it values still count, under a frame that says so
+// (Loss::too_many_stacks), so totals stay exact.
+struct AggregatorBudget {
+  std::uint32_t stacks = 200'000;
+  std::uint32_t distinct_frames = 2'000'000;
+  std::uint32_t stored_frames = 16'000'000;  // over all stacks, 4 bytes each
+  std::uint32_t threads = 1'000'000;         // beyond: ThreadKey{0, 0}
+  std::uint32_t samples = 2'000'000;         // (stack, thread) pairs
+};
+
+// Sums samples by stack and thread. A stack that was seen before costs one hash, one comparison and no
+// allocation.
+class Aggregator {
+ public:
+  explicit Aggregator(std::vector<Column> columns, AggregatorBudget budget = {});
+
+  // Adds `values` to the columns they name; `frames` is leaf first. Values of unknown columns are ignored.
+  void add(ThreadKey thread, std::span<const Frame> frames, std::span<const ColumnValue> values);
+  void add(ThreadKey thread, std::span<const Frame> frames, std::initializer_list<ColumnValue> values) {
+    add(thread, frames, std::span(values.begin(), values.size()));
+  }
+
+  // Closes the period: hands everything over and starts again empty.
+  AggregatedProfile take(Nanoseconds start, Nanoseconds end);
+
+  [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
+  [[nodiscard]] std::size_t stacks() const { return period_.stacks.size(); }
+  [[nodiscard]] std::uint64_t over_budget() const { return period_.over_budget; }
+
+ private:
+  std::uint32_t intern_frame(const Frame& frame);
+  std::uint32_t intern_stack(std::span<const Frame> frames);
+  std::uint32_t append_stack(std::uint64_t hash, std::span<const Frame> frames);
+  std::uint32_t intern_thread(ThreadKey thread);
+  std::uint32_t intern_sample(std::uint32_t stack, std::uint32_t thread);
+  std::uint32_t overflow_stack();
+  std::uint32_t overflow_thread();
+  [[nodiscard]] bool has_room_for(std::span<const Frame> frames) const;
+  [[nodiscard]] bool is_stack(std::uint32_t stack, std::span<const Frame> frames) const;
+
+  std::vector<Column> columns_;
+  AggregatorBudget budget_;
+  AggregatedProfile period_;
+  DenseIndex frame_index_, stack_index_, thread_index_, sample_index_;
+};
+
+}  // namespace ddprof

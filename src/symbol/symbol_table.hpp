@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddprof {
+
+class ElfFile;
+
+// A named range of code. `name` is as the linker knows it (see demangle.hpp) and lives as long as its table.
+struct Symbol {
+  std::string_view name;
+  std::uint64_t start = 0;  // ELF virtual address
+  std::uint64_t size = 0;
+};
+
+// The function symbols of one ELF file, compact and sorted. An address is named only by a symbol that covers
+// it: padding, stripped code and data get no name rather than a neighbour's.
+class SymbolTable {
+ public:
+  SymbolTable() = default;
+
+  static SymbolTable build(const ElfFile& file);
+
+  [[nodiscard]] std::optional<Symbol> find(std::uint64_t elf_address) const;
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return names_.capacity() + entries_.capacity() * sizeof(Entry);
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t start = 0;
+    std::uint32_t size = 0;
+    std::uint32_t name = 0;  // offset into names_, zero-terminated
+    std::uint64_t covered_to =
+        0;  // end of the furthest-reaching entry up to this one: where a search may stop
+  };
+
+  std::vector<Entry> entries_;  // by start; nested symbols follow the one around them
+  std::string names_;
+};
+
+}  // namespace ddprof
