@@ -1,0 +1,59 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "collect/collector.hpp"
+#include "collect/event_spec.hpp"
+
+namespace ddprof {
+
+// Whom to sample.
+struct PerfTarget {
+  enum class Kind : std::uint8_t {
+    about_to_exec,    // a process that will execve(); sampling starts with that call (the wrapper)
+    running_process,  // all threads of a live process, and what they start from now on (-p)
+    everything,       // every process on the host (-g)
+  };
+  Kind kind = Kind::everything;
+  Pid pid{};  // unused for everything
+
+  static PerfTarget command(Pid pid) { return {Kind::about_to_exec, pid}; }
+  static PerfTarget process(Pid pid) { return {Kind::running_process, pid}; }
+  static PerfTarget whole_host() { return {Kind::everything, Pid{}}; }
+};
+
+// When per-CPU events (root, CAP_PERFMON or perf_event_paranoid <= 0) stand in for inherited per-task events.
+enum class PerCpuUse : std::uint8_t {
+  when_better,  // fork-heavy programs, and -p of more threads than there are descriptors
+  never,
+  always,  // from the start
+};
+
+struct PerfOptions {
+  std::vector<EventSpec> events;          // kind allocation is skipped: it belongs to the heap engine
+  std::uint32_t stack_bytes = 32 * 1024;  // per sample, unless the event says otherwise; rounded down to 8
+  bool want_kernel = true;                // sample in the kernel and report its frames, where permitted
+  PerCpuUse per_cpu = PerCpuUse::when_better;
+};
+
+enum class PerfMode : std::uint8_t { per_task, per_cpu };
+
+// Samples with perf_event_open. The calling thread must outlive the collector: the rings hang on a silent
+// event of that thread, so that they do not depend on which target thread lives longest.
+class PerfCollector : public Collector {
+ public:
+  static Result<std::unique_ptr<PerfCollector>> open(const PerfTarget& target, const PerfOptions& options);
+
+  [[nodiscard]] virtual PerfMode mode() const = 0;
+  // Whether samples taken in the kernel are delivered; if not, ticks that hit the kernel give no sample.
+  [[nodiscard]] virtual bool samples_kernel() const = 0;
+};
+
+}  // namespace ddprof
