@@ -1,0 +1,28 @@
+# Everything a person types. The build itself is CMake (CMakePresets.json); this file only strings the steps together.
+.DEFAULT_GOAL := build
+.PHONY: bootstrap build demo test check bench install docs clean
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+
+bootstrap:            ## install the Debian packages that are missing
+	@tools/bootstrap.sh build
+build: bootstrap      ## the optimised binary: build/release/ddprof
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target ddprof
+demo: build           ## profile a bundled program and show the result
+	@tools/demo.sh
+test:                 ## install, build and run every test that this machine can run
+	@tools/bootstrap.sh build test
+	@tools/test.sh
+check: bootstrap      ## the quick part of the tests: unit tests and static checks
+	@tools/test.sh quick
+bench:                ## measure, beside the peers found on this machine; writes docs/overhead.md
+	@tools/bootstrap.sh build test
+	@bench/run.py
+install: build
+	install -Dm755 build/release/ddprof $(DESTDIR)$(PREFIX)/bin/ddprof
+docs: build           ## regenerate what is generated: docs/commands.md
+	@build/release/ddprof --help-markdown > docs/commands.md
+clean:
+	rm -rf build

@@ -1,0 +1,27 @@
+#include "base/read_file.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/unique_fd.hpp"
+
+namespace ddprof {
+
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd.is_open()) return errno_error(errno, "open " + path);
+  std::string content;
+  std::array<char, 16384> buffer;
+  while (true) {
+    ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(errno, "read " + path);
+    if (count == 0) return content;
+    content.append(buffer.data(), static_cast<std::size_t>(count));
+    if (content.size() > max_bytes) return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", path, max_bytes);
+  }
+}
+
+}  // namespace ddprof

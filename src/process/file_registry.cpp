@@ -1,0 +1,106 @@
+#include "process/file_registry.hpp"
+
+#include <sys/auxv.h>
+
+#include <cstring>
+#include <span>
+
+#include <utility>
+
+namespace ddprof {
+
+namespace {
+
+// The vdso has no file. Its size is not published; two pages hold it on x86-64 since 3.15, four are mapped on newer
+// kernels. Section headers, which end the image, tell the real extent.
+std::span<const std::byte> own_vdso() {
+  auto address = ::getauxval(AT_SYSINFO_EHDR);
+  if (address == 0) return {};
+  const auto* start = reinterpret_cast<const std::byte*>(address);
+  std::uint64_t section_offset = 0;
+  std::uint16_t section_size = 0;
+  std::uint16_t section_count = 0;
+  std::memcpy(&section_offset, start + 40, sizeof section_offset);  // e_shoff
+  std::memcpy(&section_size, start + 58, sizeof section_size);      // e_shentsize
+  std::memcpy(&section_count, start + 60, sizeof section_count);    // e_shnum
+  return {start, section_offset + std::uint64_t{section_size} * section_count};
+}
+
+}  // namespace
+
+std::string CodeFile::base_name() const {
+  std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+FileId FileRegistry::add(CodeFile file) {
+  auto id = static_cast<FileId>(files_.size());
+  files_.push_back(std::make_shared<const CodeFile>(std::move(file)));
+  return id;
+}
+
+FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) {
+  DeviceKey key{identity.device_major, identity.device_minor, identity.inode, identity.path};
+  if (!identity.build_id.empty()) {
+    if (auto known = by_build_id_.find(identity.build_id); known != by_build_id_.end()) return known->second;
+  } else if (auto known = by_device_.find(key); known != by_device_.end()) {
+    return known->second;
+  }
+
+  CodeFile file;
+  file.path = identity.path;
+  file.build_id = identity.build_id;
+  auto image = provider_.open(pid, mapping_start, mapping_end, identity);
+  if (!image) {
+    file.problem = image.error().message;
+  } else if (auto elf = ElfFile::parse(image->bytes()); !elf) {
+    file.problem = elf.error().message;
+  } else {
+    file.kind = CodeFile::Kind::elf;
+    file.build_id = elf->build_id();
+    file.elf = std::move(elf).value();
+    file.image = std::move(image).value();
+  }
+
+  // The same file may be known by its build id from a record, and by its inode from /proc/PID/maps.
+  if (!file.build_id.empty()) {
+    if (auto known = by_build_id_.find(file.build_id); known != by_build_id_.end()) {
+      by_device_.try_emplace(std::move(key), known->second);
+      return known->second;
+    }
+  }
+  BuildId build_id = file.build_id;
+  FileId id = add(std::move(file));
+  if (!build_id.empty()) by_build_id_.emplace(build_id, id);
+  if (identity.build_id.empty()) by_device_.emplace(std::move(key), id);
+  return id;
+}
+
+FileId FileRegistry::find_or_add_jit(Pid pid) {
+  auto [entry, is_new] = jit_by_pid_.try_emplace(to_int(pid), FileId::none);
+  if (is_new) {
+    CodeFile file;
+    file.kind = CodeFile::Kind::jit;
+    file.path = "[anonymous code]";
+    file.pid = pid;
+    entry->second = add(std::move(file));
+  }
+  return entry->second;
+}
+
+FileId FileRegistry::vdso() {
+  if (vdso_ != FileId::none) return vdso_;
+  CodeFile file;
+  file.path = "[vdso]";
+  if (auto elf = ElfFile::parse(own_vdso())) {
+    file.kind = CodeFile::Kind::vdso;
+    file.build_id = elf->build_id();
+    file.elf = std::move(elf).value();
+  } else {
+    file.problem = elf.error().message;
+  }
+  vdso_ = add(std::move(file));
+  return vdso_;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/build_id.hpp"
+#include "base/ids.hpp"
+#include "base/mapped_region.hpp"
+#include "elf/elf_file.hpp"
+#include "process/file_provider.hpp"
+
+namespace ddprof {
+
+// A distinct file with code, seen in any process of this run. Immutable once registered, and shared with the thread
+// that names frames: the image is mapped, so it stays readable when the file is deleted or its process ends.
+struct CodeFile {
+  enum class Kind : std::uint8_t {
+    elf,       // `image` and `elf` are set
+    vdso,      // the kernel's, read from our own address space: the same on every process of this kernel
+    jit,       // anonymous executable memory of process `pid`; ELF addresses are run-time addresses
+    unopened,  // gone, replaced, not ELF, or not permitted: `problem` says which
+  };
+
+  Kind kind = Kind::unopened;
+  std::string path;
+  BuildId build_id{};
+  Pid pid{};  // jit only
+  std::string problem{};
+  MappedRegion image{};
+  std::optional<ElfFile> elf{};
+
+  [[nodiscard]] std::string base_name() const;
+};
+
+// Every distinct file once, by build id when the kernel told it, else by device, inode and path.
+class FileRegistry {
+ public:
+  explicit FileRegistry(FileProvider& provider) : provider_(provider) { files_.emplace_back(); }
+
+  // Opens the file at once when it is new: a short-lived process may be gone a moment later.
+  FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity);
+  FileId find_or_add_jit(Pid pid);
+  FileId vdso();
+
+  [[nodiscard]] const std::shared_ptr<const CodeFile>& file(FileId id) const { return files_[to_int(id)]; }
+  [[nodiscard]] std::size_t size() const { return files_.size(); }
+
+ private:
+  using DeviceKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::string>;
+
+  FileId add(CodeFile file);
+
+  FileProvider& provider_;
+  std::vector<std::shared_ptr<const CodeFile>> files_;
+  absl::flat_hash_map<BuildId, FileId> by_build_id_;
+  absl::flat_hash_map<DeviceKey, FileId> by_device_;
+  absl::flat_hash_map<std::int32_t, FileId> jit_by_pid_;
+  FileId vdso_ = FileId::none;
+};
+
+}  // namespace ddprof

@@ -1,0 +1,166 @@
+#include "process/process_table.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "base/read_file.hpp"
+#include "process/proc_maps.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::string_view without_newline(std::string_view text) {
+  return text.substr(0, text.find('\n'));
+}
+
+// Where the file's segments say that the byte at `file_offset` lives, against where it was mapped.
+std::optional<std::uint64_t> bias_of(const ElfFile& elf, Address start, std::uint64_t file_offset) {
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  for (const auto& segment : elf.segments()) {
+    if (!segment.is_load() || !segment.is_executable()) continue;
+    std::uint64_t first = segment.offset & ~(page - 1);  // mmap works in whole pages
+    if (file_offset < first || file_offset >= segment.offset + segment.file_size) continue;
+    return start.value - (segment.vaddr - segment.offset + file_offset);
+  }
+  return std::nullopt;
+}
+
+bool is_anonymous(std::string_view path) {
+  return path.empty() || path == "//anon" || path.starts_with("[heap]") || path.starts_with("[stack") ||
+         path.starts_with("[anon") || path.starts_with("/dev/zero") || path.starts_with("/SYSV");
+}
+
+constexpr std::string_view kDeleted = " (deleted)";
+
+}  // namespace
+
+Process& ProcessTable::find_or_add(Pid pid) {
+  auto& slot = processes_[to_int(pid)];
+  if (!slot) {
+    slot = std::make_unique<Process>();
+    slot->pid = pid;
+    slot->space = std::make_shared<AddressSpace>();
+    slot->generation = ++last_generation_;
+  }
+  return *slot;
+}
+
+AddressSpace& ProcessTable::writable_space(Process& process) {
+  if (process.space.use_count() > 1) process.space = std::make_shared<AddressSpace>(*process.space);
+  process.generation = ++last_generation_;
+  return const_cast<AddressSpace&>(*process.space);  // ours alone: never handed out but as const
+}
+
+void ProcessTable::map_into(Process& process, Address start, Address end, std::uint64_t file_offset,
+                            const FileIdentity& identity) {
+  CodeMapping mapping{.start = start, .end = end, .file_offset = file_offset};
+  if (identity.path == "[vdso]") {
+    mapping.file = files_.vdso();
+    mapping.bias = start.value;
+  } else if (is_anonymous(identity.path)) {
+    mapping.file = files_.find_or_add_jit(process.pid);
+  } else if (identity.path.starts_with('[')) {
+    mapping.file = FileId::none;  // [vsyscall], [uprobes]
+  } else {
+    FileIdentity opened = identity;
+    if (opened.path.ends_with(kDeleted)) opened.path.resize(opened.path.size() - kDeleted.size());
+    mapping.file = files_.find_or_open(process.pid, start, end, opened);
+    const CodeFile& file = *files_.file(mapping.file);
+    std::uint64_t as_mapped = start.value - file_offset;  // the best guess for a file that we cannot read
+    mapping.bias = file.elf ? bias_of(*file.elf, start, file_offset).value_or(as_mapped) : as_mapped;
+  }
+  writable_space(process).map(mapping);
+}
+
+void ProcessTable::map(Pid pid, Address start, std::uint64_t length, std::uint64_t file_offset, const FileIdentity& identity) {
+  map_into(find_or_add(pid), start, start + length, file_offset, identity);
+}
+
+void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
+  std::string name(thread_name(parent, parent_tid));
+  if (pid != parent) {
+    const Process& from = find_or_read(parent);
+    auto child = std::make_unique<Process>();
+    child->pid = pid;
+    child->name = from.name;
+    child->space = from.space;
+    child->generation = from.generation;
+    processes_[to_int(pid)] = std::move(child);  // a reused PID starts anew
+  }
+  Process& process = find_or_add(pid);
+  process.thread_names[to_int(tid)] = std::move(name);
+  process.living_threads++;
+}
+
+void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec) {
+  Process& process = find_or_add(pid);
+  if (is_exec) {
+    process.space = std::make_shared<AddressSpace>();
+    process.generation = ++last_generation_;
+    process.is_backfilled = false;
+    process.living_threads = 1;  // exec ends all other threads
+  }
+  if (is_exec || to_int(tid) == to_int(pid)) process.name = name;
+  process.thread_names[to_int(tid)] = name;
+}
+
+void ProcessTable::exit(Pid pid, Tid) {
+  auto known = processes_.find(to_int(pid));
+  if (known == processes_.end()) return;
+  Process& process = *known->second;
+  if (process.living_threads > 0) process.living_threads--;
+  if (process.living_threads == 0) process.has_ended = true;
+}
+
+bool ProcessTable::backfill(Process& process) {
+  if (process.is_backfilled) return false;
+  process.is_backfilled = true;
+  auto text = read_file(fmt::format("/proc/{}/maps", to_int(process.pid)));
+  if (!text) return false;
+  for (const ProcMapsLine& line : parse_executable_maps(*text)) {
+    FileIdentity identity{.path = std::string(line.path), .device_major = line.device_major, .device_minor = line.device_minor,
+                          .inode = line.inode};
+    map_into(process, line.start, line.end, line.file_offset, identity);
+  }
+  return true;
+}
+
+Process& ProcessTable::find_or_read(Pid pid) {
+  if (auto known = processes_.find(to_int(pid)); known != processes_.end()) return *known->second;
+  Process& process = find_or_add(pid);
+  auto comm = read_file(fmt::format("/proc/{}/comm", to_int(pid)));
+  if (comm) process.name = without_newline(*comm);
+  std::error_code ignored;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(pid)), ignored)) {
+    auto name = read_file(task.path().string() + "/comm");
+    if (!name) continue;
+    process.thread_names[std::atoi(task.path().filename().c_str())] = without_newline(*name);
+    process.living_threads++;
+  }
+  backfill(process);
+  return process;
+}
+
+const Process* ProcessTable::find(Pid pid) const {
+  auto known = processes_.find(to_int(pid));
+  return known == processes_.end() ? nullptr : known->second.get();
+}
+
+std::string_view ProcessTable::thread_name(Pid pid, Tid tid) const {
+  const Process* process = find(pid);
+  if (process == nullptr) return {};
+  auto known = process->thread_names.find(to_int(tid));
+  return known == process->thread_names.end() ? std::string_view(process->name) : std::string_view(known->second);
+}
+
+void ProcessTable::forget_ended() {
+  absl::erase_if(processes_, [](const auto& entry) { return entry.second->has_ended; });
+}
+
+}  // namespace ddprof

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Holds every #include to the dependencies that its module declares in CMake, and the declarations to the levels.
+
+A module is a directory with a ddprof_module(NAME DEPENDS ...) call. An include of another module's header must be
+declared, and a declared dependency must sit on a lower level. Tests may also use what TEST_DEPENDS declares.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+
+LEVELS = {
+    "wire": 0, "base": 0,
+    "elf": 1, "encode_proto": 1,
+    "unwind": 2, "symbol": 2, "process": 2, "profile": 2,
+    "collect": 3, "collect_perf": 3, "encode": 3,
+    "session": 5,
+    "runtime": 6,
+    "cli": 7,
+}
+# An engine is a folder of collect, one step above the interface that it implements.
+WITHIN_LEVEL = {("collect_perf", "collect")}
+
+
+def declared_modules():
+    modules = {}
+    for cmake in SRC.rglob("CMakeLists.txt"):
+        call = re.search(r"ddprof_module\((\w+)([^)]*)\)", cmake.read_text())
+        if not call:
+            continue
+        words, current, groups = call.group(2).split(), None, {}
+        for word in words:
+            if word.isupper() and word in {"DEPENDS", "LIBRARIES", "TEST_LIBRARIES", "TEST_DEPENDS"}:
+                current = word
+            else:
+                groups.setdefault(current, set()).add(word)
+        folder = cmake.parent.relative_to(SRC).as_posix()
+        modules[folder] = (call.group(1), groups.get("DEPENDS", set()), groups.get("TEST_DEPENDS", set()))
+    return modules
+
+
+def main():
+    modules = declared_modules()
+    by_folder = {folder: name for folder, (name, _, _) in modules.items()}
+    problems = []
+    for folder, (name, depends, _) in modules.items():
+        if name not in LEVELS:
+            problems.append(f"src/{folder}/CMakeLists.txt: module {name} has no level in tools/check_layering.py")
+            continue
+        for dependency in sorted(depends):
+            if LEVELS.get(dependency, 99) >= LEVELS[name] and (name, dependency) not in WITHIN_LEVEL:
+                problems.append(f"src/{folder}/CMakeLists.txt: {name} may not depend on {dependency}: not a lower level")
+    for source in sorted([*SRC.rglob("*.cpp"), *SRC.rglob("*.hpp"), *SRC.rglob("*.h")]):
+        folder = source.parent.relative_to(SRC).as_posix()
+        name, depends, test_depends = modules.get(folder, (None, set(), set()))
+        if name is None:
+            problems.append(f"{source.relative_to(ROOT)}: not in a module")
+            continue
+        is_test = re.search(r"_(test|bench|fuzz|main)\.cpp$", source.name)
+        allowed = depends | {name} | (test_depends if is_test else set())
+        for number, line in enumerate(source.read_text().splitlines(), 1):
+            include = re.match(r'\s*#include "([^"]+)/[^/"]+"', line)
+            if not include:
+                continue
+            target = by_folder.get(include.group(1))
+            if target is None:
+                problems.append(f"{source.relative_to(ROOT)}:{number}: include of unknown module {include.group(1)}")
+            elif target not in allowed:
+                problems.append(f"{source.relative_to(ROOT)}:{number}: {name} does not declare a dependency on {target}")
+    for problem in problems:
+        print(problem)
+    print(f"layering: {len(modules)} modules, {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
