@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/build_id.hpp"
+#include "base/registers.hpp"
+#include "base/result.hpp"
+
+namespace ddprof {
+
+enum class ElfType : std::uint16_t { none = 0, relocatable = 1, executable = 2, shared = 3, core = 4 };
+
+// A program header.
+struct ElfSegment {
+  std::uint32_t type = 0;
+  std::uint32_t flags = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t vaddr = 0;
+  std::uint64_t filesz = 0;
+  std::uint64_t memsz = 0;
+};
+
+struct ElfSection {
+  std::string_view name;
+  std::uint32_t type = 0;
+  std::uint64_t flags = 0;
+  std::uint64_t vaddr = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;  // as the header says; `data` may be shorter (NOBITS, truncated file: empty)
+  std::uint32_t link = 0;
+  std::uint64_t entry_size = 0;
+  std::span<const std::byte> data;
+
+  [[nodiscard]] bool is_compressed() const;
+};
+
+// A range of the image together with the address that its first byte has.
+struct ElfRange {
+  std::uint64_t vaddr = 0;
+  std::span<const std::byte> data;
+};
+
+enum class SymbolTableKind { symtab, dynsym };
+
+struct ElfSymbol {
+  std::string_view name;
+  std::uint64_t value = 0;
+  std::uint64_t size = 0;
+  std::uint8_t type = 0;            // STT_*
+  std::uint8_t binding = 0;         // STB_*
+  std::uint16_t section_index = 0;  // SHN_*; 0 is an undefined symbol
+};
+
+// A view over the bytes of a 64-bit little-endian ELF image: a mapped file, or memory (the vdso, where
+// addresses and offsets agree). Owns none of the bytes, which must outlive it. Never reads outside of them,
+// whatever they say.
+class ElfFile {
+ public:
+  // Fails with `corrupt` when this is no ELF file and with `unsupported` when it is one of another kind.
+  static Result<ElfFile> parse(std::span<const std::byte> image);
+
+  [[nodiscard]] Architecture architecture() const { return architecture_; }
+  [[nodiscard]] ElfType type() const { return type_; }
+  [[nodiscard]] std::uint64_t entry() const { return entry_; }
+  [[nodiscard]] std::span<const std::byte> image() const { return image_; }
+  [[nodiscard]] std::span<const ElfSegment> segments() const { return segments_; }
+
+  [[nodiscard]] std::size_t section_count() const { return section_count_; }
+  [[nodiscard]] std::optional<ElfSection> section(std::size_t index) const;
+  [[nodiscard]] std::optional<ElfSection> find_section(std::string_view name) const;
+  // The bytes of a section, inflated when it is SHF_COMPRESSED with zlib.
+  [[nodiscard]] Result<std::vector<std::byte>> uncompressed(const ElfSection& section) const;
+
+  // Found through the program headers, so that stripped and in-memory images have them too. The .eh_frame
+  // found through the header's pointer reaches to the end of its segment: its terminator ends it.
+  [[nodiscard]] std::optional<ElfRange> find_eh_frame_hdr() const;
+  [[nodiscard]] std::optional<ElfRange> find_eh_frame() const;
+
+  // Empty when the file has none.
+  [[nodiscard]] BuildId build_id() const;
+
+  // The file bytes from this address to the end of its PT_LOAD segment; empty when it has none.
+  [[nodiscard]] std::span<const std::byte> data_at(std::uint64_t vaddr) const;
+  [[nodiscard]] std::optional<std::uint64_t> vaddr_of_offset(std::uint64_t file_offset) const;
+  [[nodiscard]] std::optional<std::uint64_t> offset_of_vaddr(std::uint64_t vaddr) const;
+
+  // Calls back for every entry but the first, null one. False when there is no such table.
+  bool for_each_symbol(SymbolTableKind kind, const std::function<void(const ElfSymbol&)>& callback) const;
+
+ private:
+  ElfFile() = default;
+
+  [[nodiscard]] std::span<const std::byte> slice(std::uint64_t offset, std::uint64_t size) const;
+  [[nodiscard]] std::optional<ElfSection> section_without_name(std::size_t index) const;
+  Result<void> read_header();
+  void read_segments(std::uint64_t offset, std::size_t count);
+
+  std::span<const std::byte> image_;
+  Architecture architecture_ = Architecture::x86_64;
+  ElfType type_ = ElfType::none;
+  std::uint64_t entry_ = 0;
+  std::vector<ElfSegment> segments_;
+  std::uint64_t section_table_offset_ = 0;
+  std::size_t section_count_ = 0;
+  std::span<const std::byte> section_names_;
+};
+
+}  // namespace ddprof
