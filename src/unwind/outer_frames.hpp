@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace ddprof {
+
+// One step from a callee to its caller: where the return address lies, and what the registers become.
+struct OuterFrame {
+  std::uint64_t slot = 0;            // address of the word that holds the return address
+  std::uint64_t return_address = 0;  // as the next frame's pc
+  std::uint64_t stack_pointer = 0;   // in the caller (the callee's CFA)
+  std::uint64_t frame_pointer = 0;   // in the caller
+  Nanoseconds seen_at{};             // when memory held this for the first time that we know of
+  bool is_interrupted = false;       // through a signal frame: return_address is exact, no call precedes it
+
+  [[nodiscard]] bool is_same_step(const OuterFrame& other) const {
+    return slot == other.slot && return_address == other.return_address &&
+           stack_pointer == other.stack_pointer && frame_pointer == other.frame_pointer &&
+           is_interrupted == other.is_interrupted;
+  }
+};
+
+// What is known of the outer frames of one thread, for stacks that are deeper than the bytes the kernel
+// copied.
+//
+// A return address stays in its slot until the thread returns through it. Hence two kinds of evidence for a
+// frame above the end of a copy that was taken at time t:
+//
+//   with live memory      the step was recorded from bytes read at or before t (by a copy, or by a live
+//   read), and
+//                         live memory, read after t, still gives the very same step: same slot, return
+//                         address, stack and frame pointer. This must hold for *every* outer frame up to the
+//                         root. One mismatch means that the thread has returned past it in between, so
+//                         everything inward of it is in doubt too, and none of it is believed.
+//   without live memory   the outermost step inside of the copy equals a recorded one, and no sample since
+//   has shown
+//                         the thread to be further out (forget_below): then the recorded frames outward of it
+//                         are appended. No other sample is needed in between, so this is the weaker of the
+//                         two.
+//
+// The limit of both: a thread that returns and calls down again by another path, between two samples, and
+// arrives with an identical step in the same slot, is not told apart. With live memory the whole outer chain
+// would have to come back to the same words at the same addresses by the time of the read; without it, one
+// step is enough. What is read live and not yet verified is recorded as a candidate for the thread's next
+// sample, and the sample at hand ends with StopReason::truncated_copy.
+class OuterFrames {
+ public:
+  static constexpr std::size_t kMaxFrames = 4096;  // 48 bytes each; what lies further out is forgotten
+
+  // The thread's stack pointer is here: it has returned past every slot below.
+  void forget_below(std::uint64_t stack_pointer);
+
+  // A walk of this thread, leaf first, slots ascending; replaces what was known in the range that it covers.
+  // A step that was known already keeps its earlier time. With `reaches_root` nothing lies outward of the
+  // last step.
+  void record(std::span<const OuterFrame> walk, bool reaches_root);
+
+  [[nodiscard]] const OuterFrame* find(std::uint64_t slot) const;
+  // The recorded steps outward of this slot, outermost FIRST.
+  [[nodiscard]] std::span<const OuterFrame> outward_of(std::uint64_t slot) const;
+  // The recorded steps go on to the root of the thread without a hole.
+  [[nodiscard]] bool reaches_root() const { return reaches_root_; }
+
+  [[nodiscard]] std::size_t size() const { return frames_.size(); }
+  void clear();
+
+ private:
+  // Outermost first, slots descending: the busy end of a stack is the end of the vector.
+  std::vector<OuterFrame> frames_;
+  bool reaches_root_ = false;
+};
+
+}  // namespace ddprof

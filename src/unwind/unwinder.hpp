@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "base/ids.hpp"
+#include "base/registers.hpp"
+#include "unwind/memory_reader.hpp"
+#include "unwind/module_map.hpp"
+#include "unwind/outer_frames.hpp"
+#include "unwind/rule_dictionary.hpp"
+
+namespace ddprof {
+
+// The bytes of a thread's stack at the moment of a sample, from its stack pointer upward.
+struct StackCopy {
+  Address start;
+  std::span<const std::byte> bytes;
+  bool is_truncated = false;  // as large as was asked for: the stack goes on above it
+  Nanoseconds taken_at{};     // on the clock of MemoryReader::now(); only deep stacks need it
+};
+
+struct Stack {
+  std::vector<Frame> frames;  // leaf first; callers are already at return address - 1; no marker frames
+  StopReason reason = StopReason::complete;
+  FileId stop_file = FileId::none;  // where unwinding stopped, for reasons other than complete
+  std::size_t outer_frames = 0;     // how many of the frames come from memory above the copy
+
+  void clear();  // keeps its memory
+};
+
+// Turns registers and a stack copy into frames by the rules of the modules' tables: the user-space executor.
+//
+// For each frame, in this order: the rule of its table; the signal trampoline by its bytes; in the innermost
+// frame what the next instructions are about to do (prologue, epilogue, import stub); the frame pointer, when
+// what it points to passes for a frame. Never a guess: otherwise the stack ends, with the reason.
+//
+// Makes no system call, allocates nothing once its buffers have grown. One thread at a time.
+class Unwinder {
+ public:
+  static constexpr std::size_t kMaxFrames = 4096;
+
+  // `pointer_authentication_bits`: the bits of an aarch64 return address that carry a signature
+  // (NT_ARM_PAC_MASK).
+  Unwinder(const RuleDictionary& rules, Architecture architecture,
+           std::uint64_t pointer_authentication_bits = 0);
+
+  // `outer` is the thread's own, null when deep stacks need not be completed; `live` is null when the
+  // target's memory may not be read. Never fails: `out` says how far it came.
+  void unwind(const Registers& registers, const StackCopy& copy, const ModuleMap& modules, OuterFrames* outer,
+              MemoryReader* live, Stack& out);
+
+ private:
+  struct CachedRule {
+    std::uint64_t address = 0;
+    std::uint32_t generation = 0;  // 0 is no map's
+    std::uint16_t module = 0;
+    RuleIndex rule = RuleIndex::gap;
+  };
+  friend class UnwindWalk;
+
+  const RuleDictionary& rules_;
+  Architecture architecture_;
+  std::uint64_t code_address_mask_;
+  std::vector<CachedRule> cache_;      // by address; see unwind_walk.hpp
+  std::vector<OuterFrame> steps_;      // of the walk at hand
+  std::vector<std::byte> live_bytes_;  // window on live memory
+};
+
+}  // namespace ddprof
