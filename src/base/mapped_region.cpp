@@ -32,6 +32,10 @@ Result<MappedRegion> MappedRegion::map_file(int fd) {
   return MappedRegion(static_cast<std::byte*>(memory), size);
 }
 
+void MappedRegion::drop_pages() const {
+  if (data_ != nullptr) ::madvise(data_, size_, MADV_DONTNEED);
+}
+
 void MappedRegion::reset() {
   if (data_ != nullptr) ::munmap(data_, size_);
   data_ = nullptr;

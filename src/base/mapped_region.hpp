@@ -25,6 +25,8 @@ class MappedRegion {
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Gives the pages back to the page cache; reading them again is slow but right.
+  void drop_pages() const;
   void reset();
 
  private:

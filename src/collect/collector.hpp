@@ -30,6 +30,7 @@ struct SampleEvent {
   std::int64_t value = 0;   // what this sample stands for: nanoseconds for clocks, occurrences for others
   std::uint64_t address = 0;  // instruction pointer as the kernel reported it
   bool in_kernel = false;
+  bool is_estimate = false;  // taken by a per-CPU event: unbiased, but only exact_total() knows the exact sum
   bool has_registers = false;  // false: the kernel had no 64-bit user registers to give
   Registers registers{};
   std::span<const std::byte> stack{};                // copy of user memory starting at registers.sp

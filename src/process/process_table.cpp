@@ -1,5 +1,6 @@
 #include "process/process_table.hpp"
 
+#include <elf.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -23,9 +24,9 @@ std::string_view without_newline(std::string_view text) {
 std::optional<std::uint64_t> bias_of(const ElfFile& elf, Address start, std::uint64_t file_offset) {
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   for (const auto& segment : elf.segments()) {
-    if (!segment.is_load() || !segment.is_executable()) continue;
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
     std::uint64_t first = segment.offset & ~(page - 1);  // mmap works in whole pages
-    if (file_offset < first || file_offset >= segment.offset + segment.file_size) continue;
+    if (file_offset < first || file_offset >= segment.offset + segment.filesz) continue;
     return start.value - (segment.vaddr - segment.offset + file_offset);
   }
   return std::nullopt;

@@ -1,0 +1,93 @@
+#include "export/file_destination.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "base/unique_fd.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::string directory_of(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+Result<void> write_all(int fd, const std::string& path, std::string_view content) {
+  while (!content.empty()) {
+    ssize_t count = ::write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(errno, "write " + path);
+    content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+// Whether `path` could be written when the time comes.
+Result<void> check_writable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return make_error(ErrorCode::invalid_argument, "write {}: is a directory", path);
+    if (::access(path.c_str(), W_OK) != 0) return errno_error(errno, "write " + path);
+    if (!S_ISREG(status.st_mode)) return {};
+  }
+  std::string directory = directory_of(path);
+  if (::access(directory.c_str(), W_OK | X_OK) == 0) return {};
+  Error error = errno_error(errno, "write " + path);
+  return with_hint(std::move(error), "choose another place with --output FILE");
+}
+
+}  // namespace
+
+Result<void> write_file_atomically(const std::string& path, const std::string& content) {
+  struct stat status {};
+  bool is_special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);  // /dev/stdout, a FIFO
+  std::string temporary = is_special ? path : fmt::format("{}.{}.tmp", path, ::getpid());
+  int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_special ? 0 : O_CREAT | O_EXCL);
+  if (!is_special) ::unlink(temporary.c_str());
+  UniqueFd fd(::open(temporary.c_str(), flags, 0644));
+  if (!fd.is_open()) return errno_error(errno, "open " + temporary);
+  auto written = write_all(fd.get(), path, content);
+  if (is_special) return written;
+  if (written && ::close(fd.release()) != 0) written = errno_error(errno, "close " + path);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = errno_error(errno, "rename to " + path);
+  if (!written) ::unlink(temporary.c_str());
+  return written;
+}
+
+Result<FileDestination> FileDestination::create(std::string path) {
+  OutputFormat format = TRY(output_format(path));
+  if (auto writable = check_writable(path); !writable) return std::move(writable).error();
+  return FileDestination(std::move(path), format);
+}
+
+Result<void> FileDestination::send(const Profile& profile, std::uint64_t) {
+  return write_file_atomically(path_, TRY(encode(profile, format_)));
+}
+
+Result<PeriodicFileDestination> PeriodicFileDestination::create(std::string prefix, std::size_t max_files) {
+  if (auto writable = check_writable(prefix + "-000000.pb.gz"); !writable) return std::move(writable).error();
+  return PeriodicFileDestination(std::move(prefix), max_files);
+}
+
+Result<void> PeriodicFileDestination::send(const Profile& profile, std::uint64_t sequence) {
+  std::string path = fmt::format("{}-{:06}.pb.gz", prefix_, sequence);
+  std::string content = TRY(encode(profile, OutputFormat::pprof_gzip));
+  auto written = write_file_atomically(path, content);
+  if (!written) return written;
+  written_.push_back(std::move(path));
+  if (written_.size() > max_files_) {
+    ::unlink(written_.front().c_str());
+    written_.pop_front();
+  }
+  return {};
+}
+
+}  // namespace ddprof

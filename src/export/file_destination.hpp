@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+
+#include "encode/output_format.hpp"
+#include "export/destination.hpp"
+
+namespace ddprof {
+
+// Writes each profile so that a reader never sees half of one: a temporary file beside it, then rename.
+Result<void> write_file_atomically(const std::string& path, const std::string& content);
+
+// One file for the whole run; the format follows from its extension.
+class FileDestination final : public Destination {
+ public:
+  // Fails at once when the file could not be written later: nobody should learn that after an hour.
+  static Result<FileDestination> create(std::string path);
+
+  Result<void> send(const Profile& profile, std::uint64_t sequence) override;
+  [[nodiscard]] std::string describe() const override { return path_; }
+
+ private:
+  FileDestination(std::string path, OutputFormat format) : path_(std::move(path)), format_(format) {}
+
+  std::string path_;
+  OutputFormat format_;
+};
+
+// One file per period, PREFIX-000000.pb.gz and so on; keeps the newest `max_files` that this run has written.
+class PeriodicFileDestination final : public Destination {
+ public:
+  static constexpr std::size_t kMaxFiles = 100;
+
+  static Result<PeriodicFileDestination> create(std::string prefix, std::size_t max_files = kMaxFiles);
+
+  Result<void> send(const Profile& profile, std::uint64_t sequence) override;
+  [[nodiscard]] std::string describe() const override { return prefix_ + "-*.pb.gz"; }
+
+ private:
+  PeriodicFileDestination(std::string prefix, std::size_t max_files) : prefix_(std::move(prefix)), max_files_(max_files) {}
+
+  std::string prefix_;
+  std::size_t max_files_;
+  std::deque<std::string> written_;
+};
+
+}  // namespace ddprof

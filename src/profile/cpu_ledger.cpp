@@ -1,0 +1,72 @@
+#include "profile/cpu_ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ddprof {
+
+std::uint64_t CpuLedger::key_of(ThreadKey thread) {
+  return std::uint64_t{static_cast<std::uint32_t>(to_int(thread.pid))} << 32U |
+         static_cast<std::uint32_t>(to_int(thread.tid));
+}
+
+void CpuLedger::add_sample(ThreadKey thread, std::int64_t value) {
+  accounts_[key_of(thread)].sampled += value;
+  explained_ += value;
+}
+
+void CpuLedger::add_task_total(ThreadKey thread, std::int64_t value) {
+  Account& account = accounts_[key_of(thread)];
+  account.total += value;
+  account.has_ended = true;
+}
+
+void CpuLedger::take(ThreadKey thread, Loss loss, std::int64_t value, std::vector<Entry>& entries) {
+  if (value <= 0) return;
+  entries.push_back({thread, loss, value});
+  explained_ += value;
+}
+
+// Names `missing` time of one thread. Lost and throttled samples are known by number, not by thread, so they explain
+// what exceeds the tail that every thread has; then, without privilege, it was the kernel; else sampling came late.
+void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::vector<Entry>& entries) {
+  if (missing <= 0) return;
+  std::int64_t excess = std::max<std::int64_t>(0, missing - period_);
+  std::int64_t lost = std::min(excess, lost_budget_);
+  lost_budget_ -= lost;
+  std::int64_t throttled = std::min(excess - lost, throttled_budget_);
+  throttled_budget_ -= throttled;
+  std::int64_t rest = missing - lost - throttled;
+  take(thread, Loss::lost, lost, entries);
+  take(thread, Loss::throttled, throttled, entries);
+  bool is_kernel_time = !samples_kernel_ && rest >= period_;
+  take(thread, is_kernel_time ? Loss::kernel : Loss::unsampled, rest, entries);
+}
+
+std::vector<CpuLedger::Entry> CpuLedger::close(std::int64_t exact_total, std::span<const ThreadTotal> living, ThreadKey rest,
+                                               bool is_final) {
+  std::vector<Entry> entries;
+  for (auto entry = accounts_.begin(); entry != accounts_.end();) {
+    const Account& account = entry->second;
+    if (!account.has_ended) {
+      ++entry;
+      continue;
+    }
+    ThreadKey thread{static_cast<Pid>(entry->first >> 32U), static_cast<Tid>(entry->first & 0xffffffffU)};
+    settle(thread, account.total - account.sampled - account.reported, entries);
+    accounts_.erase(entry++);
+  }
+  for (const ThreadTotal& thread : living) {
+    Account& account = accounts_[key_of(thread.thread)];
+    std::int64_t missing = thread.total - account.sampled - account.reported;
+    if (!is_final) missing -= period_;  // not sampled yet
+    if (missing <= 0) continue;
+    account.reported += missing;
+    settle(thread.thread, missing, entries);
+  }
+  std::int64_t waiting = is_final ? 0 : period_ * static_cast<std::int64_t>(accounts_.size() + 1);
+  settle(rest, exact_total - explained_ - waiting, entries);
+  return entries;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "profile/aggregator.hpp"
+
+namespace ddprof {
+
+// Makes a CPU profile add up. A sample stands for one period of CPU time, but a task that ends within its first period
+// is never sampled, nor is the rest of any task's last period; rings overflow; and without privilege time in the
+// kernel gives no samples. The kernel knows the exact time of each task all the same. The ledger keeps both sides and
+// says, when a period closes, which time no sample stands for, by thread and by cause.
+//
+// Maths (docs/sampling.md): for a thread with exact time T and n samples of period P, T - nP is in [0, P) plus what
+// was lost. While the thread lives, up to P of it is only not sampled *yet* and waits for the next period.
+class CpuLedger {
+ public:
+  struct Entry {
+    ThreadKey thread;
+    Loss loss = Loss::none;
+    std::int64_t value = 0;
+  };
+  struct ThreadTotal {
+    ThreadKey thread;
+    std::int64_t total = 0;
+  };
+
+  // `period` is what a sample stands for; `samples_kernel` false: ticks in the kernel give no sample.
+  CpuLedger(std::int64_t period, bool samples_kernel) : period_(period), samples_kernel_(samples_kernel) {}
+
+  void add_sample(ThreadKey thread, std::int64_t value);
+  // The exact time of a task that has ended; several parts (one per CPU) add up.
+  void add_task_total(ThreadKey thread, std::int64_t value);
+  // Records that the kernel could not write; some may have been samples.
+  void add_lost(std::uint64_t records) { lost_budget_ += static_cast<std::int64_t>(records) * period_; }
+  void add_throttled(std::int64_t value) { throttled_budget_ += value; }
+
+  // Closes a period. `exact_total` is the sum over all tasks since the beginning, `living` exact totals of living
+  // threads where known. What belongs to no known thread goes to `rest`, the thread that was started first. When `is_final`,
+  // nothing waits for a next period.
+  std::vector<Entry> close(std::int64_t exact_total, std::span<const ThreadTotal> living, ThreadKey rest, bool is_final);
+
+  // Samples and entries so far.
+  [[nodiscard]] std::int64_t explained() const { return explained_; }
+
+ private:
+  struct Account {
+    std::int64_t sampled = 0;
+    std::int64_t total = 0;     // exact, once the task has ended
+    std::int64_t reported = 0;  // by earlier entries
+    bool has_ended = false;
+  };
+
+  static std::uint64_t key_of(ThreadKey thread);
+  void settle(ThreadKey thread, std::int64_t missing, std::vector<Entry>& entries);
+  void take(ThreadKey thread, Loss loss, std::int64_t value, std::vector<Entry>& entries);
+
+  std::int64_t period_;
+  bool samples_kernel_;
+  std::int64_t explained_ = 0;
+  std::int64_t lost_budget_ = 0;  // time that lost records could stand for, and that no entry has named yet
+  std::int64_t throttled_budget_ = 0;
+  absl::flat_hash_map<std::uint64_t, Account> accounts_;
+};
+
+}  // namespace ddprof
