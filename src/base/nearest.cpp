@@ -52,4 +52,9 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
+  const std::string_view best = nearest(word, candidates);
+  return best.empty() ? std::string() : "; did you mean " + std::string(best) + "?";
+}
+
 }  // namespace ddprof

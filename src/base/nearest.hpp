@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace ddprof {
@@ -12,5 +13,8 @@ namespace ddprof {
 
 // The candidate that a mistyped word most likely meant; empty when none is close enough to be worth saying.
 [[nodiscard]] std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+// "; did you mean X?" to end an error with, or nothing.
+[[nodiscard]] std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace ddprof

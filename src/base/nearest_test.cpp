@@ -39,5 +39,10 @@ TEST(Nearest, PrefersTheEarlierOfTwoEquallyCloseCandidates) {
   EXPECT_EQ(nearest("sPFMxx", kTwins), "sPFMAJ");
 }
 
+TEST(Nearest, EndsAnErrorWithAQuestionOrNothing) {
+  EXPECT_EQ(did_you_mean("frequncy", kWords), "; did you mean frequency?");
+  EXPECT_EQ(did_you_mean("output", kWords), "");
+}
+
 }  // namespace
 }  // namespace ddprof
