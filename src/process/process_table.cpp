@@ -95,7 +95,7 @@ void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
     processes_[to_int(pid)] = std::move(child);  // a reused PID starts anew
   }
   Process& process = find_or_add(pid);
-  process.thread_names[to_int(tid)] = std::move(name);
+  process.threads[to_int(tid)] = {std::move(name)};
   process.living_threads++;
 }
 
@@ -108,13 +108,14 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
     process.living_threads = 1;  // exec ends all other threads
   }
   if (is_exec || to_int(tid) == to_int(pid)) process.name = name;
-  process.thread_names[to_int(tid)] = name;
+  process.threads[to_int(tid)].name = name;
 }
 
-void ProcessTable::exit(Pid pid, Tid) {
+void ProcessTable::exit(Pid pid, Tid tid) {
   auto known = processes_.find(to_int(pid));
   if (known == processes_.end()) return;
   Process& process = *known->second;
+  if (auto thread = process.threads.find(to_int(tid)); thread != process.threads.end()) thread->second.has_ended = true;
   if (process.living_threads > 0) process.living_threads--;
   if (process.living_threads == 0) process.has_ended = true;
 }
@@ -141,7 +142,7 @@ Process& ProcessTable::find_or_read(Pid pid) {
   for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(pid)), ignored)) {
     auto name = read_file(task.path().string() + "/comm");
     if (!name) continue;
-    process.thread_names[std::atoi(task.path().filename().c_str())] = without_newline(*name);
+    process.threads[std::atoi(task.path().filename().c_str())].name = without_newline(*name);
     process.living_threads++;
   }
   backfill(process);
@@ -156,12 +157,15 @@ const Process* ProcessTable::find(Pid pid) const {
 std::string_view ProcessTable::thread_name(Pid pid, Tid tid) const {
   const Process* process = find(pid);
   if (process == nullptr) return {};
-  auto known = process->thread_names.find(to_int(tid));
-  return known == process->thread_names.end() ? std::string_view(process->name) : std::string_view(known->second);
+  auto known = process->threads.find(to_int(tid));
+  return known == process->threads.end() ? process->name : known->second.name;
 }
 
 void ProcessTable::forget_ended() {
   absl::erase_if(processes_, [](const auto& entry) { return entry.second->has_ended; });
+  for (auto& [pid, process] : processes_) {
+    absl::erase_if(process->threads, [](const auto& thread) { return thread.second.has_ended; });
+  }
 }
 
 }  // namespace ddprof

@@ -13,6 +13,11 @@
 
 namespace ddprof {
 
+struct ThreadState {
+  std::string name;
+  bool has_ended = false;
+};
+
 // One process as the records describe it. Its address space is shared with the child after a fork until either of
 // them maps something; `generation` names the content, so that whatever is derived from it can be shared too.
 struct Process {
@@ -20,7 +25,7 @@ struct Process {
   std::string name;
   std::shared_ptr<const AddressSpace> space;
   std::uint64_t generation = 0;
-  absl::flat_hash_map<std::int32_t, std::string> thread_names;  // living and, until the period closes, ended threads
+  absl::flat_hash_map<std::int32_t, ThreadState> threads;  // living ones and, until the period closes, ended ones
   std::uint32_t living_threads = 0;
   bool has_ended = false;
   bool is_backfilled = false;  // /proc/PID/maps was read
@@ -47,6 +52,10 @@ class ProcessTable {
   // Forgets ended processes and threads, after their period has been closed.
   void forget_ended();
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [pid, process] : processes_) visit(*process);
+  }
 
  private:
   Process& find_or_add(Pid pid);

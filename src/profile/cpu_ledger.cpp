@@ -64,8 +64,7 @@ std::vector<CpuLedger::Entry> CpuLedger::close(std::int64_t exact_total, std::sp
     account.reported += missing;
     settle(thread.thread, missing, entries);
   }
-  std::int64_t waiting = is_final ? 0 : period_ * static_cast<std::int64_t>(accounts_.size() + 1);
-  settle(rest, exact_total - explained_ - waiting, entries);
+  settle(rest, is_final ? exact_total - explained_ : unexplained(exact_total), entries);
   return entries;
 }
 

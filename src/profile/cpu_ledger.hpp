@@ -45,8 +45,10 @@ class CpuLedger {
   // nothing waits for a next period.
   std::vector<Entry> close(std::int64_t exact_total, std::span<const ThreadTotal> living, ThreadKey rest, bool is_final);
 
-  // Samples and entries so far.
-  [[nodiscard]] std::int64_t explained() const { return explained_; }
+  // Time that is neither sampled nor reported nor merely waiting for its sample.
+  [[nodiscard]] std::int64_t unexplained(std::int64_t exact_total) const {
+    return exact_total - explained_ - period_ * static_cast<std::int64_t>(accounts_.size() + 1);
+  }
 
  private:
   struct Account {

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "process/process_table.hpp"
+#include "unwind/module_map.hpp"
+#include "unwind/rule_dictionary.hpp"
+#include "unwind/unwind_table.hpp"
+
+namespace ddprof {
+
+// Joins what the process table knows (which file is mapped where) with what the unwinder needs (its compiled table).
+// A table is compiled when the first sample needs it, once per file and run.
+class CodeIndex {
+ public:
+  explicit CodeIndex(const FileRegistry& files) : files_(files) {}
+
+  // The modules of a process as it is now. Shared by forked processes until one of them maps something.
+  const ModuleMap& modules(const Process& process);
+  [[nodiscard]] const RuleDictionary& rules() const { return rules_; }
+
+  // One mapping per distinct piece of code, to stand for all processes that map it elsewhere.
+  [[nodiscard]] const std::vector<CodeMapping>& representatives() const { return representatives_; }
+
+  // Drops the maps of address spaces that no sample has used since the last call.
+  void forget_unused();
+  [[nodiscard]] std::size_t table_bytes() const;
+
+ private:
+  struct CachedMap {
+    std::unique_ptr<ModuleMap> map;
+    bool was_used = true;
+  };
+
+  const UnwindTable* table(FileId id);
+  [[nodiscard]] Module make_module(const CodeMapping& mapping);
+  void add_representative(const CodeMapping& mapping);
+
+  const FileRegistry& files_;
+  RuleDictionary rules_;
+  std::vector<std::unique_ptr<UnwindTable>> tables_;  // by FileId; null: not compiled or nothing to compile
+  std::vector<bool> is_compiled_;
+  absl::flat_hash_map<std::uint64_t, CachedMap> maps_;  // by generation
+  std::vector<CodeMapping> representatives_;
+  absl::flat_hash_map<std::pair<std::uint32_t, std::uint64_t>, bool> is_represented_;  // by file and file offset
+};
+
+}  // namespace ddprof
