@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "profile/dense_index.hpp"
 #include "profile/profile.hpp"
@@ -36,7 +37,6 @@ class ProfileBuilder {
  private:
   Profile profile_;
   DenseIndex strings_, mappings_, functions_, locations_;
-  bool has_empty_string_ = false;
 };
 
 }  // namespace ddprof

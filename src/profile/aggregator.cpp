@@ -1,0 +1,156 @@
+#include "profile/aggregator.hpp"
+
+#include <utility>
+
+#include "profile/hash.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::uint64_t meaning_of(const Frame& frame) {
+  return static_cast<std::uint64_t>(frame.kind) | static_cast<std::uint64_t>(frame.reason) << 8 |
+         static_cast<std::uint64_t>(frame.loss) << 16 | std::uint64_t{to_int(frame.file)} << 32;
+}
+
+std::uint64_t hash_of(std::uint64_t hash, const Frame& frame) {
+  // The rotation keeps a frame from cancelling itself out when meaning and address share bits.
+  const std::uint64_t meaning = meaning_of(frame);
+  return hash_mix(hash, frame.address ^ (meaning << 17 | meaning >> 47));
+}
+
+std::uint64_t hash_of(std::span<const Frame> frames) {
+  // Two chains halve the latency of the multiplications, which is what the time goes into.
+  std::uint64_t even = frames.size();
+  std::uint64_t odd = 1;
+  std::size_t at = 0;
+  for (; at + 2 <= frames.size(); at += 2) {
+    even = hash_of(even, frames[at]);
+    odd = hash_of(odd, frames[at + 1]);
+  }
+  if (at < frames.size()) even = hash_of(even, frames[at]);
+  return hash_mix(even, odd);
+}
+
+std::uint64_t pack(std::uint32_t high, std::uint32_t low) { return std::uint64_t{high} << 32 | low; }
+
+bool is_same(const Frame& left, const Frame& right) {
+  return left.address == right.address && meaning_of(left) == meaning_of(right);
+}
+
+}  // namespace
+
+Aggregator::Aggregator(std::vector<Column> columns, AggregatorBudget budget)
+    : columns_(std::move(columns)), budget_(budget) {}
+
+void Aggregator::add(ThreadKey thread, std::span<const Frame> frames, std::span<const ColumnValue> values) {
+  const std::uint32_t sample = intern_sample(intern_stack(frames), intern_thread(thread));
+  std::int64_t* row = period_.values.data() + std::size_t{sample} * columns_.size();
+  for (const ColumnValue& value : values) {
+    if (value.column < columns_.size()) row[value.column] += value.value;
+  }
+}
+
+AggregatedProfile Aggregator::take(Nanoseconds start, Nanoseconds end) {
+  AggregatedProfile taken = std::exchange(period_, {});
+  taken.start = start;
+  taken.end = end;
+  taken.columns = columns_;
+  frame_index_.clear();
+  stack_index_.clear();
+  thread_index_.clear();
+  sample_index_.clear();
+  return taken;
+}
+
+bool Aggregator::is_stack(std::uint32_t stack, std::span<const Frame> frames) const {
+  const AggregatedProfile::Stack& known = period_.stacks[stack];
+  if (known.count != frames.size()) return false;
+  const std::uint32_t* index = period_.frame_indices.data() + known.begin;
+  for (const Frame& frame : frames) {
+    if (!is_same(period_.frames[*index++], frame)) return false;
+  }
+  return true;
+}
+
+bool Aggregator::has_room_for(std::span<const Frame> frames) const {
+  // At worst all of its frames are new.
+  return period_.stacks.size() < budget_.stacks &&
+         period_.frame_indices.size() + frames.size() <= budget_.stored_frames &&
+         period_.frames.size() + frames.size() <= budget_.distinct_frames;
+}
+
+std::uint32_t Aggregator::intern_stack(std::span<const Frame> frames) {
+  const std::uint64_t hash = hash_of(frames);
+  const std::uint32_t known =
+      stack_index_.find(hash, [&](std::uint32_t stack) { return is_stack(stack, frames); });
+  if (known != DenseIndex::kNotFound) return known;
+  if (!has_room_for(frames)) {
+    ++period_.over_budget;
+    return overflow_stack();
+  }
+  return append_stack(hash, frames);
+}
+
+std::uint32_t Aggregator::append_stack(std::uint64_t hash, std::span<const Frame> frames) {
+  period_.stacks.push_back(
+      {static_cast<std::uint32_t>(period_.frame_indices.size()), static_cast<std::uint32_t>(frames.size())});
+  for (const Frame& frame : frames) period_.frame_indices.push_back(intern_frame(frame));
+  return stack_index_.append(hash);
+}
+
+std::uint32_t Aggregator::intern_frame(const Frame& frame) {
+  const std::uint64_t hash = hash_of(0, frame);
+  const std::uint32_t known =
+      frame_index_.find(hash, [&](std::uint32_t index) { return is_same(period_.frames[index], frame); });
+  if (known != DenseIndex::kNotFound) return known;
+  period_.frames.push_back(frame);
+  return frame_index_.append(hash);
+}
+
+std::uint32_t Aggregator::intern_thread(ThreadKey thread) {
+  const std::uint64_t hash = hash_mix(0, pack(static_cast<std::uint32_t>(to_int(thread.pid)),
+                                              static_cast<std::uint32_t>(to_int(thread.tid))));
+  const std::uint32_t known =
+      thread_index_.find(hash, [&](std::uint32_t index) { return period_.threads[index] == thread; });
+  if (known != DenseIndex::kNotFound) return known;
+  if (period_.threads.size() >= budget_.threads && thread != ThreadKey{}) {
+    ++period_.over_budget;
+    return overflow_thread();
+  }
+  period_.threads.push_back(thread);
+  return thread_index_.append(hash);
+}
+
+std::uint32_t Aggregator::intern_sample(std::uint32_t stack, std::uint32_t thread) {
+  const std::uint64_t hash = hash_mix(1, pack(stack, thread));
+  const std::uint32_t known = sample_index_.find(hash, [&](std::uint32_t index) {
+    const AggregatedProfile::Sample& sample = period_.samples[index];
+    return sample.stack == stack && sample.thread == thread;
+  });
+  if (known != DenseIndex::kNotFound) return known;
+  if (period_.samples.size() >= budget_.samples) {
+    const std::uint32_t last_stack = overflow_stack();
+    const std::uint32_t last_thread = overflow_thread();
+    if (stack != last_stack || thread != last_thread) {
+      ++period_.over_budget;
+      return intern_sample(last_stack, last_thread);
+    }
+  }
+  period_.samples.push_back({stack, thread});
+  period_.values.resize(period_.values.size() + columns_.size());
+  return sample_index_.append(hash);
+}
+
+std::uint32_t Aggregator::overflow_stack() {
+  const Frame marker{.kind = FrameKind::accounted, .loss = Loss::too_many_stacks};
+  const std::span<const Frame> frames(&marker, 1);
+  const std::uint64_t hash = hash_of(frames);
+  const std::uint32_t known =
+      stack_index_.find(hash, [&](std::uint32_t stack) { return is_stack(stack, frames); });
+  return known != DenseIndex::kNotFound ? known : append_stack(hash, frames);
+}
+
+std::uint32_t Aggregator::overflow_thread() { return intern_thread(ThreadKey{}); }
+
+}  // namespace ddprof
