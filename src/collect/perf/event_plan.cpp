@@ -1,0 +1,96 @@
+#include "collect/perf/event_plan.hpp"
+
+#include <algorithm>
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::int32_t kSelf = 0;
+constexpr std::int32_t kAllTasks = -1;
+constexpr std::int32_t kAnyCpu = -1;
+
+AttrRequest request_for(const EventSpec& spec, const EventPlan& plan, const PerfOptions& options) {
+  return {.features = plan.features,
+          .config = spec.config,
+          .stack_bytes = spec.stack_sample_size != 0 ? spec.stack_sample_size : options.stack_bytes,
+          .kernel = plan.kernel};
+}
+
+// Opens the event on the caller, giving up newer attributes until the kernel understands it.
+Result<void> probe_features(const EventSpec& spec, AttrRequest request, EventPlan& plan) {
+  request.side_band = true;
+  while (true) {
+    request.features = plan.features;
+    auto opened = open_perf_event(task_sampling_attr(spec, request), kSelf, kAnyCpu, spec.name);
+    if (opened.ok()) return {};
+    auto fewer = without_newest(plan.features);
+    if (opened.error().code != ErrorCode::invalid_argument || !fewer) return std::move(opened).error();
+    plan.features = *fewer;
+  }
+}
+
+bool can_open(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu) {
+  return open_perf_event(attr, task, cpu, "probe").ok();
+}
+
+void probe_permissions(const EventSpec& probe, const PerfOptions& options, EventPlan& plan) {
+  if (options.want_kernel) {
+    AttrRequest request = request_for(probe, plan, options);
+    request.kernel = true;
+    plan.kernel = can_open(task_sampling_attr(probe, request), kSelf, kAnyCpu);
+    if (!plan.kernel)
+      plan.notices.emplace_back(
+          "time in the kernel is counted but not sampled: that needs CAP_PERFMON or "
+          "kernel.perf_event_paranoid <= 1");
+  }
+  constexpr std::int32_t kFirstCpu = 0;
+  plan.per_cpu = can_open(cpu_sampling_attr(probe, request_for(probe, plan, options)), kAllTasks, kFirstCpu);
+}
+
+Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfOptions& options,
+                                bool is_command, EventPlan& plan) {
+  if (spec.kind == EventSpec::Kind::tracepoint)
+    spec.config = TRY(find_tracepoint_id(spec.tracepoint_group, spec.tracepoint_name));
+  AttrRequest request = request_for(spec, plan, options);
+  // Tracepoints fire inside the kernel: without it they would stay silent, so let the kernel say why not.
+  if (spec.kind == EventSpec::Kind::tracepoint) request.kernel = true;
+  request.side_band = plan.events.empty();
+  request.enable_on_exec = is_command;
+  auto probed = probe_features(spec, request, plan);
+  if (!probed.ok()) return std::move(probed).error();
+  request.features = plan.features;
+
+  PlannedEvent event;
+  event.index = index;
+  event.task_attr = task_sampling_attr(spec, request);
+  event.cpu_attr = cpu_sampling_attr(spec, request);
+  event.counting_attr = counting_attr(spec, request);
+  event.layout = RecordLayout::of(event.task_attr);
+  event.spec = std::move(spec);
+  return event;
+}
+
+}  // namespace
+
+Result<EventPlan> make_event_plan(const PerfOptions& options, PerfTarget::Kind kind) {
+  EventPlan plan;
+  bool is_command = kind == PerfTarget::Kind::about_to_exec;
+  auto is_ours = [](const EventSpec& spec) { return spec.kind != EventSpec::Kind::allocation; };
+  EventSpec side_band = side_band_spec();
+  {
+    auto probed = probe_features(side_band, request_for(side_band, plan, options), plan);
+    if (!probed.ok()) return std::move(probed).error();
+  }
+  probe_permissions(side_band, options, plan);
+
+  if (std::none_of(options.events.begin(), options.events.end(), is_ours))
+    plan.events.push_back(TRY(plan_event(PlannedEvent::kSideBandOnly, side_band, options, is_command, plan)));
+  for (std::uint32_t index = 0; index < options.events.size(); ++index) {
+    if (!is_ours(options.events[index])) continue;
+    plan.events.push_back(TRY(plan_event(index, options.events[index], options, is_command, plan)));
+  }
+  return plan;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "collect/event_spec.hpp"
+#include "collect/perf/perf_collector.hpp"
+#include "collect/perf/perf_event.hpp"
+#include "collect/perf/perf_record.hpp"
+
+namespace ddprof {
+
+// One event as it will be opened, in each of the forms that a mode may need.
+struct PlannedEvent {
+  static constexpr std::uint32_t kSideBandOnly = ~std::uint32_t{0};
+
+  std::uint32_t index = 0;  // into PerfOptions::events
+  EventSpec spec;
+  perf_event_attr task_attr{};
+  perf_event_attr cpu_attr{};
+  perf_event_attr counting_attr{};
+  RecordLayout layout;  // of both sampling forms
+};
+
+// What this kernel lets this user do, and the events in its terms. The first event carries the side band.
+struct EventPlan {
+  std::vector<PlannedEvent> events;
+  AttrFeatures features;
+  bool kernel = false;   // the kernel may be sampled
+  bool per_cpu = false;  // all tasks of a CPU may be sampled
+  std::vector<std::string> notices;
+};
+
+Result<EventPlan> make_event_plan(const PerfOptions& options, PerfTarget::Kind kind);
+
+}  // namespace ddprof

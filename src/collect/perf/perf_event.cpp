@@ -1,0 +1,304 @@
+#include "collect/perf/perf_event.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <fstream>
+
+#include "collect/perf/perf_registers.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// The kernel wants multiples of 8 and refuses what cannot fit a record (its size field has 16 bits).
+constexpr std::uint32_t kMaxStackBytes = 65528;
+
+// The fields at fixed places that every record of every event shares; what differs per event comes behind
+// them.
+constexpr std::uint64_t kCommonSampleType =
+    PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU;
+
+perf_event_attr base_attr(const AttrFeatures& features) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.disabled = 1;
+  attr.sample_id_all = 1;
+  attr.watermark = 1;
+  attr.sample_type = kCommonSampleType;
+  if (features.clockid) {
+    attr.use_clockid = 1;
+    attr.clockid = CLOCK_MONOTONIC;
+  }
+  return attr;
+}
+
+void set_type(perf_event_attr& attr, const EventSpec& spec, std::uint64_t config) {
+  switch (spec.kind) {
+    case EventSpec::Kind::hardware:
+      attr.type = PERF_TYPE_HARDWARE;
+      break;
+    case EventSpec::Kind::tracepoint:
+      attr.type = PERF_TYPE_TRACEPOINT;
+      break;
+    case EventSpec::Kind::software:
+    case EventSpec::Kind::allocation:
+      attr.type = PERF_TYPE_SOFTWARE;
+      break;
+  }
+  attr.config = config;
+  // Counters are shared out over time when there are more events than counters: totals must be scaled.
+  if (spec.kind == EventSpec::Kind::hardware)
+    attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+}
+
+void set_interval(perf_event_attr& attr, const EventSpec& spec) {
+  if (spec.frequency != 0 && !spec.is_clock) {
+    attr.freq = 1;
+    attr.sample_freq = spec.frequency;
+  } else if (spec.frequency != 0) {
+    // What the kernel does itself with the frequency of a clock, minus its check against the maximum sample
+    // rate.
+    attr.sample_period = std::max<std::uint64_t>(1'000'000'000 / spec.frequency, 1);
+  } else {
+    attr.sample_period = spec.period;
+  }
+}
+
+void set_side_band(perf_event_attr& attr, const AttrFeatures& features) {
+  attr.mmap = 1;
+  attr.mmap2 = 1;
+  attr.comm = 1;
+  attr.task = 1;
+  attr.comm_exec = features.comm_exec;
+  attr.build_id = features.build_id;
+}
+
+perf_event_attr sampling_attr(const EventSpec& spec, const AttrRequest& request) {
+  perf_event_attr attr = base_attr(request.features);
+  set_type(attr, spec, request.config);
+  set_interval(attr, spec);
+  attr.sample_type |= PERF_SAMPLE_PERIOD | PERF_SAMPLE_IP | PERF_SAMPLE_REGS_USER;
+  attr.sample_regs_user = native_perf_registers().mask;
+  attr.sample_stack_user = std::min(request.stack_bytes, kMaxStackBytes) & ~7U;
+  if (attr.sample_stack_user != 0) attr.sample_type |= PERF_SAMPLE_STACK_USER;
+  if (request.kernel) {
+    attr.sample_type |= PERF_SAMPLE_CALLCHAIN;
+    attr.exclude_callchain_user = 1;
+  } else {
+    attr.exclude_kernel = 1;
+    attr.exclude_hv = 1;
+  }
+  if (spec.value_source == EventSpec::ValueSource::raw_field) attr.sample_type |= PERF_SAMPLE_RAW;
+  if (request.side_band) set_side_band(attr, request.features);
+  return attr;
+}
+
+std::optional<int> read_paranoid() {
+  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
+  int level = 0;
+  if (!(file >> level)) return std::nullopt;
+  return level;
+}
+
+// The value of one line of /proc/self/status, read as a number in the given base.
+std::uint64_t status_field(std::string_view key, int base) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (!std::string_view(line).starts_with(key)) continue;
+    std::size_t start = line.find_first_not_of(" \t", key.size());
+    if (start == std::string::npos) return 0;
+    std::uint64_t value = 0;
+    std::from_chars(line.data() + start, line.data() + line.size(), value, base);
+    return value;
+  }
+  return 0;
+}
+
+OpenFailure gather_facts(int error_number, std::string_view what, std::int32_t task,
+                         const perf_event_attr& attr) {
+  constexpr unsigned kCapSysAdmin = 21;
+  constexpr unsigned kCapPerfmon = 38;
+  constexpr std::uint64_t kEnough = (std::uint64_t{1} << kCapSysAdmin) | (std::uint64_t{1} << kCapPerfmon);
+  return {.error_number = error_number,
+          .what = std::string(what),
+          .task = task,
+          .wants_kernel = attr.exclude_kernel == 0,
+          .paranoid = read_paranoid(),
+          .is_privileged = (status_field("CapEff:", 16) & kEnough) != 0,
+          .is_seccomp_filtered = status_field("Seccomp:", 10) == 2};
+}
+
+std::string whom(std::int32_t task) {
+  if (task < 0) return " on all processes";
+  return task == 0 ? "" : fmt::format(" on task {}", task);
+}
+
+Error explain_refusal(const OpenFailure& failure) {
+  std::string subject = fmt::format("perf_event_open {}{}", failure.what, whom(failure.task));
+  auto refuse = [&](std::string reason, std::string hint) {
+    return Error{ErrorCode::permission_denied, fmt::format("{}: {}", subject, reason), std::move(hint)};
+  };
+  if (!failure.paranoid) return refuse("this kernel was built without perf events", "use --engine timer");
+  int level = *failure.paranoid;
+  if (!failure.is_privileged && level > 2)
+    return refuse(
+        fmt::format("kernel.perf_event_paranoid is {}, which keeps perf events from ordinary users", level),
+        "sudo sysctl kernel.perf_event_paranoid=2, or give ddprof CAP_PERFMON");
+  if (!failure.is_privileged && failure.task < 0 && level > 0)
+    return refuse(fmt::format("kernel.perf_event_paranoid is {}, which allows own processes only", level),
+                  "run as root, give ddprof CAP_PERFMON, or sudo sysctl kernel.perf_event_paranoid=0");
+  if (!failure.is_privileged && failure.wants_kernel && level > 1)
+    return refuse(fmt::format("kernel.perf_event_paranoid is {}, which hides the kernel", level),
+                  "give ddprof CAP_PERFMON, or sudo sysctl kernel.perf_event_paranoid=1");
+  // From here the sysctl allows it, so someone else refused. A seccomp filter refuses the call whatever it
+  // asks for, an access check (EACCES) only looks at foreign tasks.
+  if (failure.is_seccomp_filtered && failure.error_number == EPERM)
+    return refuse(
+        "refused by this container's seccomp filter",
+        "start the container with --cap-add PERFMON or a seccomp profile that allows perf_event_open, "
+        "or use --engine timer");
+  if (failure.task > 0)
+    return refuse("the process belongs to another user or may not be traced",
+                  "run ddprof as that user, as root, or with CAP_PERFMON and CAP_SYS_PTRACE");
+  return refuse("refused by a security module or kernel lockdown", "use --engine timer");
+}
+
+}  // namespace
+
+std::optional<AttrFeatures> without_newest(AttrFeatures features) {
+  for (bool AttrFeatures::*feature :
+       {&AttrFeatures::build_id, &AttrFeatures::clockid, &AttrFeatures::comm_exec}) {
+    if (!(features.*feature)) continue;
+    features.*feature = false;
+    return features;
+  }
+  return std::nullopt;
+}
+
+perf_event_attr task_sampling_attr(const EventSpec& spec, const AttrRequest& request) {
+  perf_event_attr attr = sampling_attr(spec, request);
+  attr.inherit = 1;
+  attr.inherit_stat = 1;
+  attr.enable_on_exec = request.enable_on_exec;
+  return attr;
+}
+
+perf_event_attr cpu_sampling_attr(const EventSpec& spec, const AttrRequest& request) {
+  perf_event_attr attr = sampling_attr(spec, request);
+  // The clock of a task means nothing without a task.
+  if (spec.is_clock) attr.config = PERF_COUNT_SW_CPU_CLOCK;
+  attr.exclude_idle = 1;
+  return attr;
+}
+
+perf_event_attr counting_attr(const EventSpec& spec, const AttrRequest& request) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  set_type(attr, spec, request.config);
+  attr.disabled = 1;
+  attr.inherit = 1;
+  attr.enable_on_exec = request.enable_on_exec;
+  if (!request.kernel) {
+    attr.exclude_kernel = 1;
+    attr.exclude_hv = 1;
+  }
+  return attr;
+}
+
+perf_event_attr ring_attr(const AttrFeatures& features, std::uint32_t watermark_bytes) {
+  perf_event_attr attr = base_attr(features);
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_DUMMY;
+  attr.exclude_kernel = 1;
+  attr.exclude_hv = 1;
+  attr.wakeup_watermark = watermark_bytes;
+  return attr;
+}
+
+EventSpec side_band_spec() {
+  EventSpec spec;
+  spec.name = "side-band";
+  spec.config = PERF_COUNT_SW_DUMMY;
+  spec.period = 1;
+  return spec;
+}
+
+Result<std::uint64_t> find_tracepoint_id(std::string_view group, std::string_view name,
+                                         std::span<const std::filesystem::path> roots) {
+  auto is_plain = [](std::string_view part) {
+    return !part.empty() && part != "." && part != ".." && part.find('/') == std::string_view::npos;
+  };
+  if (!is_plain(group) || !is_plain(name))
+    return make_error(ErrorCode::invalid_argument, "tracepoint {}:{}: not a name", group, name);
+  bool is_forbidden = false;
+  bool is_mounted = false;
+  for (const auto& root : roots) {
+    std::error_code error;
+    is_mounted |= std::filesystem::exists(root / "events", error);
+    is_forbidden |= error == std::errc::permission_denied;
+    std::ifstream file(root / "events" / group / name / "id");
+    std::uint64_t id = 0;
+    if (file >> id) return id;
+    is_forbidden |= errno == EACCES;
+  }
+  if (is_forbidden)
+    return with_hint(
+        make_error(ErrorCode::permission_denied, "tracepoint {}:{}: may not read tracefs", group, name),
+        "run ddprof as root");
+  if (!is_mounted)
+    return with_hint(
+        make_error(ErrorCode::not_found, "tracepoint {}:{}: tracefs is not mounted", group, name),
+        "sudo mount -t tracefs tracefs /sys/kernel/tracing");
+  return make_error(ErrorCode::not_found, "tracepoint {}:{}: this kernel has no such event", group, name);
+}
+
+Result<std::uint64_t> find_tracepoint_id(std::string_view group, std::string_view name) {
+  static const std::array<std::filesystem::path, 2> kRoots = {"/sys/kernel/tracing",
+                                                              "/sys/kernel/debug/tracing"};
+  return find_tracepoint_id(group, name, kRoots);
+}
+
+Error explain(const OpenFailure& failure) {
+  std::string subject = fmt::format("perf_event_open {}{}", failure.what, whom(failure.task));
+  switch (failure.error_number) {
+    case EACCES:
+    case EPERM:
+      return explain_refusal(failure);
+    case ENOENT:
+    case EOPNOTSUPP:
+    case ENODEV:
+      return {ErrorCode::unsupported, fmt::format("{}: this machine offers no such counter", subject),
+              "virtual machines often have no hardware counters: sCPU works everywhere"};
+    case ESRCH:
+      return {ErrorCode::not_found, fmt::format("{}: no such process", subject)};
+    case EMFILE:
+    case ENFILE:
+      return {ErrorCode::exhausted, fmt::format("{}: too many open files", subject),
+              "raise the limit with ulimit -n; one descriptor is needed per thread, CPU and event"};
+    case E2BIG:
+    case EINVAL:
+      return {ErrorCode::invalid_argument,
+              fmt::format("{}: this kernel does not know an attribute", subject)};
+    case ENOSYS:
+      return {ErrorCode::unsupported, fmt::format("{}: this kernel was built without perf events", subject),
+              "use --engine timer"};
+    default:
+      return errno_error(failure.error_number, subject);
+  }
+}
+
+Result<UniqueFd> open_perf_event(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu,
+                                 std::string_view what) {
+  constexpr int kNoGroup = -1;
+  long fd = ::syscall(SYS_perf_event_open, &attr, task, cpu, kNoGroup, PERF_FLAG_FD_CLOEXEC);
+  if (fd >= 0) return UniqueFd(static_cast<int>(fd));
+  return explain(gather_facts(errno, what, task, attr));
+}
+
+}  // namespace ddprof

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "collect/event_spec.hpp"
+
+namespace ddprof {
+
+// Attribute bits that not every supported kernel (4.15 and newer) takes. Found by trying, newest first.
+struct AttrFeatures {
+  bool build_id = true;   // Linux 5.12
+  bool comm_exec = true;  // Linux 3.16; the last two guard against kernels with backports and gaps
+  bool clockid = true;    // Linux 4.1
+
+  friend bool operator==(const AttrFeatures&, const AttrFeatures&) = default;
+};
+
+// The features left after the newest one that is still on has been given up; none when nothing is left to
+// drop.
+std::optional<AttrFeatures> without_newest(AttrFeatures features);
+
+struct AttrRequest {
+  AttrFeatures features;
+  std::uint64_t config = 0;       // EventSpec::config, or the id of the tracepoint
+  std::uint32_t stack_bytes = 0;  // 0: no copy of the stack
+  bool kernel = false;            // may look at the kernel
+  bool side_band = false;         // carries mmap, comm, fork and exit; on one event of a task and CPU only
+  bool enable_on_exec = false;
+};
+
+// All are created disabled and report into a ring at the ring's watermark.
+perf_event_attr task_sampling_attr(const EventSpec& spec,
+                                   const AttrRequest& request);  // inherited, for one CPU
+perf_event_attr cpu_sampling_attr(const EventSpec& spec, const AttrRequest& request);  // all tasks of one CPU
+perf_event_attr counting_attr(const EventSpec& spec, const AttrRequest& request);      // inherited, no ring
+perf_event_attr ring_attr(const AttrFeatures& features,
+                          std::uint32_t watermark_bytes);  // silent holder of a ring
+EventSpec side_band_spec();  // an event that never fires, for when only mmap, comm, fork and exit are wanted
+
+// Looks up events/GROUP/NAME/id below one of `roots` (tracefs, or its old place in debugfs).
+Result<std::uint64_t> find_tracepoint_id(std::string_view group, std::string_view name,
+                                         std::span<const std::filesystem::path> roots);
+Result<std::uint64_t> find_tracepoint_id(std::string_view group, std::string_view name);
+
+// perf_event_open(2) for a task (or -1: all) on a CPU (or -1: any); close-on-exec. `what` names the event in
+// errors. Codes: permission_denied, not_found (no such task), exhausted (descriptors), unsupported (no such
+// counter), invalid_argument (the kernel does not know an attribute).
+Result<UniqueFd> open_perf_event(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu,
+                                 std::string_view what);
+
+// Everything that decides how a refusal is explained.
+struct OpenFailure {
+  int error_number = 0;
+  std::string what;
+  std::int32_t task = 0;  // 0 the caller, -1 all
+  bool wants_kernel = false;
+  std::optional<int> paranoid;       // kernel.perf_event_paranoid
+  bool is_privileged = false;        // CAP_PERFMON or CAP_SYS_ADMIN
+  bool is_seccomp_filtered = false;  // a container's filter may refuse the call itself
+};
+Error explain(const OpenFailure& failure);
+
+}  // namespace ddprof

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ddprof {
+
+// What decides how large the rings may and should be.
+struct RingBudgetInput {
+  std::size_t cpus = 1;
+  std::size_t page_bytes = 4096;
+  std::uint64_t samples_per_second = 99;   // of all events on one CPU
+  std::uint64_t record_bytes = 33 * 1024;  // a full sample
+  std::uint64_t perf_mlock_kib = 516;      // kernel.perf_event_mlock_kb: free of charge per user and CPU
+  std::uint64_t memlock_limit_bytes = 0;   // RLIMIT_MEMLOCK
+  bool may_lock_freely = false;            // CAP_IPC_LOCK, or perf_event_paranoid < 0
+};
+
+struct RingBudget {
+  std::size_t wanted_pages = 0;  // data pages per CPU, a power of two
+  std::size_t pages = 0;         // what may be locked of them, at least 1
+};
+
+// Room for 100 ms of full records, between 512 KiB and 8 MiB per CPU, within what the kernel lets this user
+// lock.
+RingBudget ring_budget(const RingBudgetInput& input);
+
+// The same for this machine and user.
+RingBudgetInput ring_budget_of_this_machine(std::size_t cpus);
+
+}  // namespace ddprof

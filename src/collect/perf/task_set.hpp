@@ -1,0 +1,44 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace ddprof {
+
+// The tasks (threads) that are being followed, kept current from fork, exec and exit records.
+class TaskSet {
+ public:
+  struct Task {
+    Pid pid{};
+    bool was_sampled = false;
+    // A counting event covers this task: its own, or one inherited from its parent.
+    bool is_counted = false;
+    std::uint64_t counted_since = 0;  // time of the record that proves it
+  };
+
+  // False when the task was already there with the same pid.
+  bool add(Tid tid, Pid pid);
+  // What was known of the task, empty when it was not there.
+  bool remove(Tid tid, Task* last_state = nullptr);
+  // exec leaves one thread, which takes over the pid.
+  void exec(Pid pid);
+
+  [[nodiscard]] Task* find(Tid tid);
+  [[nodiscard]] bool has_process(Pid pid) const { return threads_of_.contains(to_int(pid)); }
+  [[nodiscard]] bool empty() const { return tasks_.empty(); }
+  [[nodiscard]] std::size_t size() const { return tasks_.size(); }
+  [[nodiscard]] std::vector<Tid> uncounted() const;
+
+ private:
+  void forget_thread_of(Pid pid);
+
+  absl::flat_hash_map<std::int32_t, Task> tasks_;                // by tid
+  absl::flat_hash_map<std::int32_t, std::uint32_t> threads_of_;  // by pid
+};
+
+}  // namespace ddprof
