@@ -12,11 +12,10 @@ namespace ddprof {
 // pprof (perftools.profiles.Profile), uncompressed.
 std::string encode_pprof(const Profile& profile);
 
-// Limits on what a foreign file may make us hold.
+// What a foreign file may make us hold: its bytes, and the profile made of them.
 struct PprofLimits {
-  std::size_t inflated_bytes = std::size_t{512} << 20;
-  std::size_t entries = std::size_t{64}
-                        << 20;  // strings, samples, locations, stack entries, values, labels: together
+  std::size_t inflated_bytes = std::size_t{256} << 20;
+  std::size_t memory_bytes = std::size_t{1} << 30;
 };
 
 // Reads pprof bytes, gzipped or not. Every id and index is checked: the result can be used without further

@@ -1,0 +1,94 @@
+#include "encode/gzip.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace ddprof {
+
+namespace {
+
+constexpr int kGzipWindow = 15 + 16;  // the largest window; 16 asks for a gzip header
+constexpr std::size_t kChunk = std::size_t{64} << 10;
+
+struct Deflater {
+  z_stream stream{};
+  ~Deflater() { deflateEnd(&stream); }
+};
+
+struct Inflater {
+  z_stream stream{};
+  ~Inflater() { inflateEnd(&stream); }
+};
+
+// zlib does not write through next_in, but its type says that it might.
+Bytef* as_input(const void* bytes) { return const_cast<Bytef*>(static_cast<const Bytef*>(bytes)); }
+
+uInt chunk_of(std::size_t left) {
+  return static_cast<uInt>(std::min<std::size_t>(left, std::numeric_limits<uInt>::max()));
+}
+
+}  // namespace
+
+Result<std::string> gzip(std::string_view bytes, int level) {
+  Deflater deflater;
+  z_stream& stream = deflater.stream;
+  if (deflateInit2(&stream, level, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    return make_error(ErrorCode::exhausted, "gzip: out of memory");
+  }
+  std::string out;
+  out.resize(deflateBound(&stream, bytes.size()));
+  std::size_t written = 0;
+  int state = Z_OK;
+  while (state != Z_STREAM_END) {
+    stream.next_in = as_input(bytes.data());
+    stream.avail_in = chunk_of(bytes.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data()) + written;
+    stream.avail_out = chunk_of(out.size() - written);
+    const uInt given = stream.avail_in, room = stream.avail_out;
+    state = deflate(&stream, given == bytes.size() ? Z_FINISH : Z_NO_FLUSH);
+    if (state != Z_OK && state != Z_STREAM_END)
+      return make_error(ErrorCode::failed, "gzip: zlib error {}", state);
+    bytes.remove_prefix(given - stream.avail_in);
+    written += room - stream.avail_out;
+  }
+  out.resize(written);
+  return out;
+}
+
+bool is_gzip(std::span<const std::byte> bytes) {
+  return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
+}
+
+Result<std::string> gunzip(std::span<const std::byte> bytes, std::size_t limit) {
+  Inflater inflater;
+  z_stream& stream = inflater.stream;
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK)
+    return make_error(ErrorCode::exhausted, "gunzip: out of memory");
+  std::string out;
+  std::size_t written = 0;
+  while (true) {
+    out.resize(std::min(limit + 1, std::max(written + kChunk, out.size())));
+    stream.next_in = as_input(bytes.data());
+    stream.avail_in = chunk_of(bytes.size());
+    stream.next_out = reinterpret_cast<Bytef*>(out.data()) + written;
+    stream.avail_out = chunk_of(out.size() - written);
+    const uInt given = stream.avail_in, room = stream.avail_out;
+    const int state = inflate(&stream, Z_NO_FLUSH);
+    if (state != Z_OK && state != Z_STREAM_END) {
+      return make_error(ErrorCode::corrupt, "gunzip: {}",
+                        stream.msg != nullptr ? stream.msg : "the data ends too soon");
+    }
+    bytes = bytes.subspan(given - stream.avail_in);
+    written += room - stream.avail_out;
+    if (written > limit) return make_error(ErrorCode::corrupt, "gunzip: more than {} bytes come out", limit);
+    if (state != Z_STREAM_END) continue;
+    if (!is_gzip(bytes)) break;  // the end, or padding behind it
+    if (inflateReset(&stream) != Z_OK) return make_error(ErrorCode::failed, "gunzip: zlib cannot restart");
+  }
+  out.resize(written);
+  return out;
+}
+
+}  // namespace ddprof

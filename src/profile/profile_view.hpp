@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace ddprof {
+
+// How profiles are read by whatever shows them.
+
+// The column that people look at first: the profile's default_value_type, else the last one. None without
+// columns.
+std::optional<std::size_t> default_column(const Profile& profile);
+
+// The text of a label, numbers written out; empty when the sample has no such label.
+std::string label_text(const Profile& profile, const ProfileSample& sample, std::string_view key);
+
+// "/usr/lib/libfoo.so.1" -> "libfoo.so.1".
+std::string_view base_name(std::string_view path);
+
+// One function of one module, as people see it.
+struct NamedFrame {
+  std::string name;        // readable; "libfoo.so+0x1234" or "0x1234" when no name is known
+  std::string module;      // base name of the file; empty when unknown
+  bool is_marker = false;  // "[lost: ring buffer full]": not code
+};
+
+// Every location as its functions: inlined calls become frames of their own, equal functions the same frame.
+class FrameTable {
+ public:
+  explicit FrameTable(const Profile& profile);
+
+  // Innermost first. Never empty.
+  [[nodiscard]] std::span<const std::uint32_t> frames(std::uint32_t location) const {
+    return std::span(ids_).subspan(begins_[location], begins_[location + 1] - begins_[location]);
+  }
+  [[nodiscard]] const NamedFrame& operator[](std::uint32_t frame) const { return frames_[frame]; }
+  [[nodiscard]] std::size_t size() const { return frames_.size(); }
+
+ private:
+  std::vector<NamedFrame> frames_;
+  std::vector<std::uint32_t> ids_;
+  std::vector<std::size_t> begins_;
+};
+
+}  // namespace ddprof
