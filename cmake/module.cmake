@@ -6,7 +6,7 @@
 add_library(ddprof_options INTERFACE)
 target_include_directories(ddprof_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
 target_compile_options(ddprof_options INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Werror
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wno-missing-field-initializers -Werror
   -fno-omit-frame-pointer -fvisibility=hidden)
 target_compile_definitions(ddprof_options INTERFACE DDPROF_VERSION="${PROJECT_VERSION}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")

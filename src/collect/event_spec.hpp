@@ -29,6 +29,13 @@ struct EventSpec {
   std::uint32_t raw_offset = 0, raw_size = 0;
   double value_scale = 1.0;
   std::uint32_t stack_sample_size = 0;  // 0: the session's default
+
+  // What one sample stands for: the period, or for a clock with a frequency the fixed period that the kernel makes of
+  // it (perf_swevent_init_hrtimer); 0 for other frequencies, where each sample carries its own.
+  [[nodiscard]] std::int64_t sample_value() const {
+    if (period != 0) return static_cast<std::int64_t>(period);
+    return is_clock && frequency != 0 ? static_cast<std::int64_t>(1'000'000'000 / frequency) : 0;
+  }
 };
 
 // Parses one or more events separated by ';'. Unknown names and keys fail with the nearest valid one.

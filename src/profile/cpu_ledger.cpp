@@ -43,19 +43,21 @@ void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::vector<Entry
   take(thread, is_kernel_time ? Loss::kernel : Loss::unsampled, rest, entries);
 }
 
-std::vector<CpuLedger::Entry> CpuLedger::close(std::int64_t exact_total, std::span<const ThreadTotal> living, ThreadKey rest,
-                                               bool is_final) {
+std::vector<CpuLedger::Entry> CpuLedger::close_ended() {
   std::vector<Entry> entries;
-  for (auto entry = accounts_.begin(); entry != accounts_.end();) {
-    const Account& account = entry->second;
-    if (!account.has_ended) {
-      ++entry;
-      continue;
-    }
-    ThreadKey thread{static_cast<Pid>(entry->first >> 32U), static_cast<Tid>(entry->first & 0xffffffffU)};
+  absl::erase_if(accounts_, [&](const auto& entry) {
+    const auto& [key, account] = entry;
+    if (!account.has_ended) return false;
+    ThreadKey thread{static_cast<Pid>(key >> 32U), static_cast<Tid>(key & 0xffffffffU)};
     settle(thread, account.total - account.sampled - account.reported, entries);
-    accounts_.erase(entry++);
-  }
+    return true;
+  });
+  return entries;
+}
+
+std::vector<CpuLedger::Entry> CpuLedger::close_living(std::int64_t exact_total, std::span<const ThreadTotal> living,
+                                                      ThreadKey rest, bool is_final) {
+  std::vector<Entry> entries;
   for (const ThreadTotal& thread : living) {
     Account& account = accounts_[key_of(thread.thread)];
     std::int64_t missing = thread.total - account.sampled - account.reported;

@@ -40,11 +40,15 @@ class CpuLedger {
   void add_lost(std::uint64_t records) { lost_budget_ += static_cast<std::int64_t>(records) * period_; }
   void add_throttled(std::int64_t value) { throttled_budget_ += value; }
 
-  // Closes a period. `exact_total` is the sum over all tasks since the beginning, `living` exact totals of living
-  // threads where known. What belongs to no known thread goes to `rest`, the thread that was started first. When `is_final`,
+  // Closing a period, first part: what is missing of tasks that have ended.
+  std::vector<Entry> close_ended();
+  // Second part. `exact_total` is the sum over all tasks since the beginning, `living` exact totals of living threads
+  // where known. What belongs to no known thread goes to `rest`, the thread that was followed first. When `is_final`,
   // nothing waits for a next period.
-  std::vector<Entry> close(std::int64_t exact_total, std::span<const ThreadTotal> living, ThreadKey rest, bool is_final);
+  std::vector<Entry> close_living(std::int64_t exact_total, std::span<const ThreadTotal> living, ThreadKey rest, bool is_final);
 
+  // Samples and entries so far.
+  [[nodiscard]] std::int64_t explained() const { return explained_; }
   // Time that is neither sampled nor reported nor merely waiting for its sample.
   [[nodiscard]] std::int64_t unexplained(std::int64_t exact_total) const {
     return exact_total - explained_ - period_ * static_cast<std::int64_t>(accounts_.size() + 1);

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "export/destination.hpp"
+#include "session/closed_period.hpp"
+#include "session/namer.hpp"
+
+namespace ddprof {
+
+// Names, encodes and sends closed periods on a thread of its own, so that sampling never waits for a file system or a
+// peer. Between the two is a queue of five that drops the oldest and counts it.
+class Finisher {
+ public:
+  static constexpr std::size_t kQueueLength = 5;
+
+  Finisher(Destination& destination, bool symbolize) : destination_(destination), namer_(symbolize) {}
+  ~Finisher() { finish(); }
+
+  // Hands a period to the finishing thread, which is started by the first one.
+  void post_period(ClosedPeriod period);
+  // Waits until everything that was posted has been sent or has failed. Nothing may be posted afterwards.
+  void finish();
+
+  struct Outcome {
+    std::uint64_t sent = 0;
+    std::uint64_t dropped = 0;
+    std::uint64_t failed = 0;
+    std::optional<Error> first_error;
+  };
+  [[nodiscard]] Outcome outcome() const;
+
+ private:
+  void run();
+  void send(const ClosedPeriod& period);
+
+  Destination& destination_;
+  Namer namer_;  // the finishing thread's alone
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<ClosedPeriod> queue_;
+  bool is_finishing_ = false;
+  Outcome outcome_;
+  std::thread thread_;
+};
+
+}  // namespace ddprof

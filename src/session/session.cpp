@@ -1,0 +1,203 @@
+#include "session/session.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "profile/estimates.hpp"
+
+namespace ddprof {
+
+using namespace std::chrono_literals;
+
+Session::Session(Collector& collector, Destination& destination, SessionOptions options)
+    : collector_(collector),
+      options_(std::move(options)),
+      stacks_(processes_, code_, Architecture::x86_64),
+      columns_(options_.events),
+      aggregator_(columns_.columns),
+      finisher_(destination, options_.symbolize) {
+  auto clock = std::find_if(options_.events.begin(), options_.events.end(), [](const EventSpec& spec) { return spec.is_clock; });
+  if (clock != options_.events.end()) {
+    clock_event_ = static_cast<std::uint32_t>(clock - options_.events.begin());
+    ledger_.emplace(clock->sample_value(), options_.samples_kernel);
+  }
+  summary_.output = destination.describe();
+  summary_.samples_kernel = options_.samples_kernel;
+}
+
+Summary Session::run(const std::atomic<bool>& stop) {
+  started_ = period_started_ = monotonic_now();
+  if (options_.root) thread_times_.start_from(*options_.root);
+  if (options_.root && !options_.is_started_by_us) processes_.find_or_read(*options_.root);
+
+  const EventHandler dispatch = [this](const CollectorEvent& event) {
+    std::visit([this](const auto& known) { handle(known); }, event);
+  };
+  while (!stop && !collector_.is_finished()) {
+    auto collected = collector_.collect(time_to_wait(), dispatch);
+    if (!collected) {
+      options_.notices.push_back(collected.error().message);
+      break;
+    }
+    Nanoseconds now = monotonic_now();
+    if (options_.duration && now - started_ >= *options_.duration) break;
+    if (options_.period && now - period_started_ >= *options_.period) close_period(false);
+    if (options_.on_progress && now >= next_progress_) {
+      next_progress_ = now + 1s;
+      update_summary();
+      options_.on_progress(summary_);
+    }
+  }
+
+  // From here on nothing is sampled any more: what the rings still hold is the rest.
+  if (auto drained = collector_.drain(dispatch); !drained) options_.notices.push_back(drained.error().message);
+  close_period(true);
+  finisher_.finish();
+  update_summary();
+  return std::move(summary_);
+}
+
+void Session::handle(const SampleEvent& sample) {
+  BuiltStack stack = stacks_.build(sample);
+  ThreadKey thread{sample.pid, sample.tid};
+  const auto& columns = columns_.events[sample.event];
+  bool is_clock = ledger_ && sample.event == clock_event_;
+  std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
+  if (columns.samples) {
+    aggregator_.add(thread, stack.frames, {{*columns.samples, 1}, {column, sample.value}});
+  } else {
+    aggregator_.add(thread, stack.frames, {{column, sample.value}});
+  }
+  if (is_clock && sample.is_estimate) estimated_ += sample.value;
+  if (is_clock && !sample.is_estimate) ledger_->add_sample(thread, sample.value);
+  if (is_clock) summary_.sampled_cpu += sample.value;
+
+  summary_.stacks++;
+  if (stack.reason != StopReason::complete) stopped_[{stack.reason, stack.stop_file}]++;
+  if (options_.on_sample) options_.on_sample(sample, stack, processes_, files_);
+  if (options_.on_stack && sample.has_registers) {
+    options_.on_stack(sample, stacks_.user_stack(), code_.modules(processes_.find_or_read(sample.pid)), code_.rules(), files_);
+  }
+}
+
+void Session::handle(const MapEvent& event) {
+  if (!event.is_executable) return;
+  FileIdentity identity{std::string(event.path), event.device_major, event.device_minor, event.inode, event.build_id};
+  processes_.map(event.pid, event.start, event.length, event.file_offset, identity);
+}
+
+void Session::handle(const ForkEvent& event) { processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid); }
+
+void Session::handle(const CommEvent& event) {
+  processes_.rename(event.pid, event.tid, event.comm, event.is_exec);
+  if (event.is_exec) stacks_.forget_thread(event.tid);
+}
+
+void Session::handle(const ExitEvent& event) {
+  processes_.exit(event.pid, event.tid);
+  stacks_.forget_thread(event.tid);
+}
+
+void Session::handle(const TaskTotalEvent& event) {
+  if (ledger_ && event.event == clock_event_) ledger_->add_task_total({event.pid, event.tid}, event.value);
+}
+
+void Session::handle(const LostEvent& event) {
+  if (ledger_) ledger_->add_lost(event.records);
+}
+
+void Session::handle(const ThrottleEvent& event) {
+  if (event.is_start) throttled_since_ = event.time;
+  if (!event.is_start && ledger_) ledger_->add_throttled((event.time - throttled_since_).count());
+}
+
+// Adds the time that no sample stands for, so that the period's CPU values sum up to what the kernel charged.
+// Returns what the estimates of per-CPU sampling are to sum up to.
+std::int64_t Session::account_cpu_time(bool is_final) {
+  auto exact = collector_.exact_total(clock_event_);
+  if (!exact) return estimated_;
+  summary_.exact_cpu = *exact;
+  auto add = [this](const std::vector<CpuLedger::Entry>& entries) {
+    for (const CpuLedger::Entry& entry : entries) {
+      Frame frame{.kind = FrameKind::accounted, .loss = entry.loss};
+      aggregator_.add(entry.thread, {&frame, 1}, {{columns_.events[clock_event_].value, entry.value}});
+      summary_.losses[entry.loss] += entry.value;
+    }
+  };
+  add(ledger_->close_ended());
+  std::int64_t told_by_tasks = *exact - estimated_before_;
+  // A ratio far from one is no sampling noise: then the rest is shown as what it is, unsampled.
+  std::int64_t estimate = std::clamp(told_by_tasks - ledger_->explained(), estimated_ / 2, estimated_ * 2);
+  told_by_tasks -= estimate;
+  std::vector<CpuLedger::ThreadTotal> living;
+  if (is_final || ledger_->unexplained(told_by_tasks) > 0) living = thread_times_.read(processes_);
+  Pid root = options_.root.value_or(Pid{});
+  add(ledger_->close_living(told_by_tasks, estimated_ > 0 ? std::span<CpuLedger::ThreadTotal>() : living,
+                            {root, static_cast<Tid>(to_int(root))}, is_final));
+  estimated_before_ += estimate;
+  return estimate;
+}
+
+void Session::close_period(bool is_final) {
+  std::int64_t estimate = ledger_ ? account_cpu_time(is_final) : 0;
+  Nanoseconds now = monotonic_now();
+  AggregatedProfile profile = aggregator_.take(period_started_, now);
+  if (ledger_) {
+    const auto& columns = columns_.events[clock_event_];
+    fold_estimates(profile, *columns.estimate, columns.value, estimate);
+    estimated_ = 0;
+  }
+  finisher_.post_period(describe(std::move(profile)));
+  processes_.forget_ended();
+  code_.forget_unused();
+  period_started_ = now;
+}
+
+ClosedPeriod Session::describe(AggregatedProfile profile) {
+  ClosedPeriod period;
+  const EventSpec& first = options_.events.front();
+  period.sequence = sequence_++;
+  period.visible_columns = columns_.visible;
+  for (ThreadKey thread : profile.threads) {
+    const Process* process = processes_.find(thread.pid);
+    period.labels.push_back({std::string(processes_.thread_name(thread.pid, thread.tid)), process != nullptr ? process->name : ""});
+  }
+  for (std::size_t id = 0; id < files_.size(); ++id) period.files.push_back(files_.file(static_cast<FileId>(id)));
+  period.mappings = code_.representatives();
+  period.unix_start = unix_now() - (monotonic_now() - profile.start);
+  period.period_type = first.label;
+  period.period_unit = first.unit;
+  period.period = first.sample_value();
+  period.default_column = first.label;
+  update_summary();
+  period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
+  period.profile = std::move(profile);
+  return period;
+}
+
+std::chrono::milliseconds Session::time_to_wait() const {
+  auto wait = options_.on_progress ? 1'000ms : 60'000ms;
+  Nanoseconds now = monotonic_now();
+  auto until = [&](Nanoseconds moment) { return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0))); };
+  if (options_.period) wait = std::min(wait, until(period_started_ + *options_.period));
+  if (options_.duration) wait = std::min(wait, until(started_ + *options_.duration));
+  return wait;
+}
+
+void Session::update_summary() {
+  summary_.duration = monotonic_now() - started_;
+  summary_.collector = collector_.counters();
+  summary_.engine = collector_.describe();
+  summary_.notices = options_.notices;
+  for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
+  summary_.stopped.clear();
+  for (const auto& [key, count] : stopped_) {
+    const CodeFile* file = files_.file(key.second).get();
+    summary_.stopped[{key.first, file != nullptr ? file->base_name() : ""}] += count;
+  }
+  summary_.outcome = finisher_.outcome();
+  measure_self(summary_);
+}
+
+}  // namespace ddprof

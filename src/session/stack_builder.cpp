@@ -1,0 +1,52 @@
+#include "session/stack_builder.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// How many threads with deep stacks are remembered; each costs up to 200 KB.
+constexpr std::size_t kMaxDeepThreads = 128;
+
+}  // namespace
+
+// Only threads that have outgrown the copy once pay for being remembered.
+OuterFrames* StackBuilder::outer_frames(const SampleEvent& sample, bool is_truncated) {
+  auto known = outer_.find(to_int(sample.tid));
+  if (known != outer_.end()) return &known->second;
+  if (!is_truncated) return nullptr;
+  if (outer_.size() >= kMaxDeepThreads) outer_.erase(outer_.begin());
+  return &outer_[to_int(sample.tid)];
+}
+
+void StackBuilder::unwind(const SampleEvent& sample, const Process& process) {
+  StackCopy copy{.start = {sample.registers.sp},
+                 .bytes = sample.stack,
+                 .is_truncated = sample.stack.size() >= sample.stack_requested,
+                 .taken_at = sample.time};
+  live_.select(sample.pid);
+  unwinder_.unwind(sample.registers, copy, code_.modules(process), outer_frames(sample, copy.is_truncated), &live_, stack_);
+}
+
+BuiltStack StackBuilder::build(const SampleEvent& sample) {
+  frames_.clear();
+  for (std::uint64_t address : sample.kernel_chain) {
+    frames_.push_back({.kind = FrameKind::kernel, .address = address});
+  }
+  if (!sample.has_registers) {
+    // Kernel threads, and tasks in exec or exit, have no user stack: what the kernel told is all there is.
+    stack_.clear();
+    stack_.reason = sample.kernel_chain.empty() ? StopReason::no_registers : StopReason::complete;
+  } else {
+    Process& process = processes_.find_or_read(sample.pid);
+    unwind(sample, process);
+    bool is_unexplained = stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::no_unwind_info;
+    if (is_unexplained && processes_.backfill(process)) unwind(sample, process);
+    frames_.insert(frames_.end(), stack_.frames.begin(), stack_.frames.end());
+  }
+  if (stack_.reason != StopReason::complete) {
+    frames_.push_back({.kind = FrameKind::stopped, .reason = stack_.reason, .file = stack_.stop_file});
+  }
+  return {frames_, stack_.reason, stack_.stop_file};
+}
+
+}  // namespace ddprof

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "collect/collector.hpp"
+#include "process/process_table.hpp"
+#include "session/code_index.hpp"
+#include "session/live_memory.hpp"
+#include "unwind/unwinder.hpp"
+
+namespace ddprof {
+
+// The frames of one sample, leaf first: kernel, then user, then a marker when the root was not reached.
+struct BuiltStack {
+  std::span<const Frame> frames;  // valid until the next build
+  StopReason reason = StopReason::complete;
+  FileId stop_file = FileId::none;
+};
+
+// From registers and bytes to frames: chooses the process's modules, unwinds, completes deep stacks from what is known
+// of the thread, and reads /proc once for code that no record explained.
+class StackBuilder {
+ public:
+  StackBuilder(ProcessTable& processes, CodeIndex& code, Architecture architecture)
+      : processes_(processes), code_(code), unwinder_(code.rules(), architecture) {}
+
+  BuiltStack build(const SampleEvent& sample);
+  // The user part of the last build, for whoever records cases.
+  [[nodiscard]] const Stack& user_stack() const { return stack_; }
+  void forget_thread(Tid tid) { outer_.erase(to_int(tid)); }
+
+ private:
+  void unwind(const SampleEvent& sample, const Process& process);
+  OuterFrames* outer_frames(const SampleEvent& sample, bool is_truncated);
+
+  ProcessTable& processes_;
+  CodeIndex& code_;
+  Unwinder unwinder_;
+  LiveMemory live_;
+  Stack stack_;
+  std::vector<Frame> frames_;
+  absl::flat_hash_map<std::int32_t, OuterFrames> outer_;  // threads that have had deep stacks
+};
+
+}  // namespace ddprof

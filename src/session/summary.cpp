@@ -1,0 +1,100 @@
+#include "session/summary.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "profile/marker.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::string seconds(std::int64_t nanoseconds) { return fmt::format("{:.3f} s", static_cast<double>(nanoseconds) / 1e9); }
+
+double percent(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+// "no unwind info in libfoo.so": the marker frame's text without its brackets and first word.
+std::string reason_text(StopReason reason, const std::string& module) {
+  std::string text = marker_name({.kind = FrameKind::stopped, .reason = reason}, module);
+  std::size_t colon = text.find(": ");
+  if (colon == std::string::npos || text.size() < 2) return text;
+  return text.substr(colon + 2, text.size() - colon - 3);
+}
+
+std::string loss_text(Loss loss) {
+  std::string text = marker_name({.kind = FrameKind::accounted, .loss = loss}, "");
+  return text.size() > 2 ? text.substr(1, text.size() - 2) : text;
+}
+
+}  // namespace
+
+std::string with_thousands(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
+  return digits;
+}
+
+void measure_self(Summary& summary) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  auto time = [](const timeval& value) { return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec); };
+  summary.own_cpu = time(usage.ru_utime) + time(usage.ru_stime);
+  summary.own_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+std::string closing_line(const Summary& summary) {
+  std::uint64_t truncated = 0;
+  std::uint64_t most = 0;
+  std::string first_reason;
+  for (const auto& [key, count] : summary.stopped) {
+    truncated += count;
+    if (count > most) {
+      most = count;
+      first_reason = reason_text(key.first, key.second);
+    }
+  }
+  std::string line = fmt::format("{} samples, {} lost, {} stacks truncated", with_thousands(summary.stacks),
+                                 with_thousands(summary.collector.lost_records), with_thousands(truncated));
+  if (truncated == 0) return line;
+  return line + fmt::format(" ({:.1f} %: {}{})", percent(static_cast<std::int64_t>(truncated), static_cast<std::int64_t>(summary.stacks)),
+                            first_reason, summary.stopped.size() > 1 ? ", …" : "");
+}
+
+std::string render_summary(const Summary& summary) {
+  std::string text = "ddprof: " + closing_line(summary) + "\n";
+  auto add = [&text](std::string_view name, const std::string& value) { text += fmt::format("  {:<10} {}\n", name, value); };
+  if (summary.stopped.size() > 1) {
+    for (const auto& [key, count] : summary.stopped) {
+      add("truncated", fmt::format("{}: {}", with_thousands(count), reason_text(key.first, key.second)));
+    }
+  }
+  if (summary.exact_cpu) {
+    std::int64_t total = *summary.exact_cpu;
+    add("target", fmt::format("{} of CPU in {}, {:.1f} % of it sampled", seconds(total), seconds(summary.duration.count()),
+                              std::min(100.0, percent(summary.sampled_cpu, total))));
+    for (const auto& [loss, value] : summary.losses) {
+      if (value * 1000 < total) continue;  // below 0.1 %: in the profile, not worth a line
+      add("", fmt::format("{} ({:.1f} %) {}", seconds(value), percent(value, total), loss_text(loss)));
+    }
+  } else {
+    add("target", fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu), seconds(summary.duration.count())));
+  }
+  if (summary.collector.throttled > 0) add("throttled", fmt::format("{} times by the kernel", summary.collector.throttled));
+  if (summary.collector.malformed_records > 0) add("malformed", fmt::format("{} records", summary.collector.malformed_records));
+  add("engine", summary.engine + (summary.samples_kernel ? "" : "; user frames only: kernel frames need CAP_PERFMON or "
+                                                                "kernel.perf_event_paranoid <= 1"));
+  for (const std::string& notice : summary.notices) add("notice", notice);
+  add("ddprof", fmt::format("{} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
+                            static_cast<double>(summary.own_memory_bytes) / (1 << 20)));
+  if (summary.outcome.dropped > 0) add("dropped", fmt::format("{} profiles: the destination was too slow", summary.outcome.dropped));
+  if (summary.outcome.first_error) {
+    add("failed", fmt::format("{} profiles: {}", summary.outcome.failed, summary.outcome.first_error->message));
+  }
+  if (summary.outcome.sent > 0) add("profile", summary.output);
+  return text;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/frame.hpp"
+#include "base/ids.hpp"
+#include "collect/collector.hpp"
+#include "session/finisher.hpp"
+
+namespace ddprof {
+
+// What a run did and what it missed. The closing lines that a user reads are made from this alone.
+struct Summary {
+  Nanoseconds duration{};
+  CollectorCounters collector;
+  std::uint64_t stacks = 0;  // samples that were unwound
+  std::map<std::pair<StopReason, std::string>, std::uint64_t> stopped;  // by reason and module
+  std::map<Loss, std::int64_t> losses;                                  // CPU time without a sample
+  std::optional<std::int64_t> exact_cpu;                                // what the kernel charged
+  std::int64_t sampled_cpu = 0;
+  std::string engine;
+  bool samples_kernel = true;
+  std::vector<std::string> notices;
+  Nanoseconds own_cpu{};
+  std::uint64_t own_memory_bytes = 0;  // highest resident size
+  std::string output;
+  Finisher::Outcome outcome;
+};
+
+// CPU time and peak memory of the calling process, into the summary.
+void measure_self(Summary& summary);
+
+// "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)"
+std::string closing_line(const Summary& summary);
+// The closing line and what stands behind it, one line each.
+std::string render_summary(const Summary& summary);
+
+// 1234567 -> "1,234,567"
+std::string with_thousands(std::uint64_t number);
+
+}  // namespace ddprof
