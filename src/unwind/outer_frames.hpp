@@ -17,6 +17,7 @@ struct OuterFrame {
   std::uint64_t frame_pointer = 0;   // in the caller
   Nanoseconds seen_at{};             // when memory held this for the first time that we know of
   bool is_interrupted = false;       // through a signal frame: return_address is exact, no call precedes it
+  bool is_linked = false;            // set by OuterFrames: its next outer neighbour was seen as its caller
 
   [[nodiscard]] bool is_same_step(const OuterFrame& other) const {
     return slot == other.slot && return_address == other.return_address &&
@@ -50,21 +51,26 @@ struct OuterFrame {
 // sample, and the sample at hand ends with StopReason::truncated_copy.
 class OuterFrames {
  public:
-  static constexpr std::size_t kMaxFrames = 4096;  // 48 bytes each; what lies further out is forgotten
+  static constexpr std::size_t kMaxFrames = 4096;  // of 48 bytes; past it the innermost are not kept
+
+  // Recorded callers of a step.
+  struct Callers {
+    std::span<const OuterFrame> outermost_first;
+    bool reach_root = false;  // the walk that recorded them ended at the root of the thread
+  };
 
   // The thread's stack pointer is here: it has returned past every slot below.
   void forget_below(std::uint64_t stack_pointer);
 
   // A walk of this thread, leaf first, slots ascending; replaces what was known in the range that it covers.
-  // A step that was known already keeps its earlier time. With `reaches_root` nothing lies outward of the
-  // last step.
-  void record(std::span<const OuterFrame> walk, bool reaches_root);
+  // A step that was known already keeps its earlier time (`walk` is updated on the way). With `reaches_root`
+  // nothing lies outward of the last step.
+  void record(std::span<OuterFrame> walk, bool reaches_root);
 
+  // The step recorded for this slot.
   [[nodiscard]] const OuterFrame* find(std::uint64_t slot) const;
-  // The recorded steps outward of this slot, outermost FIRST.
-  [[nodiscard]] std::span<const OuterFrame> outward_of(std::uint64_t slot) const;
-  // The recorded steps go on to the root of the thread without a hole.
-  [[nodiscard]] bool reaches_root() const { return reaches_root_; }
+  // The unbroken chain outward of a step; empty unless that very step is recorded.
+  [[nodiscard]] Callers callers_of(const OuterFrame& step) const;
 
   [[nodiscard]] std::size_t size() const { return frames_.size(); }
   void clear();

@@ -55,18 +55,25 @@ class Unwinder {
               MemoryReader* live, Stack& out);
 
  private:
-  struct CachedRule {
-    std::uint64_t address = 0;
-    std::uint32_t generation = 0;  // 0 is no map's
-    std::uint16_t module = 0;
-    RuleIndex rule = RuleIndex::gap;
-  };
   friend class UnwindWalk;
+
+  // What is known about a code address.
+  struct Location {
+    std::uint64_t address = 0;     // at run time
+    std::uint32_t generation = 0;  // of the ModuleMap; no map has 0
+    FileId file = FileId::none;
+    std::uint64_t bias = 0;
+    ddprof_unwind_rule rule{};
+  };
+  static constexpr unsigned kCacheBits = 11;  // 64 KiB
+
+  const Location* find(std::uint64_t address, const ModuleMap& modules);
+  const Location* look_up(std::uint64_t address, const ModuleMap& modules, Location& slot) const;
 
   const RuleDictionary& rules_;
   Architecture architecture_;
   std::uint64_t code_address_mask_;
-  std::vector<CachedRule> cache_;      // by address; see unwind_walk.hpp
+  std::vector<Location> cache_;        // direct-mapped by address and generation
   std::vector<OuterFrame> steps_;      // of the walk at hand
   std::vector<std::byte> live_bytes_;  // window on live memory
 };

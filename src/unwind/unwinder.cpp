@@ -1,0 +1,62 @@
+#include "unwind/unwinder.hpp"
+
+#include "unwind/unwinder_code.hpp"
+#include "unwind/unwinder_walk.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// Code that calls rt_sigreturn, whether or not it has CFI (musl's and Go's have none). `address` is the first
+// byte of the trampoline, the byte before it (a return address - 1), or the system call in it.
+bool is_near_signal_trampoline(Architecture architecture, const Module& module, std::uint64_t address) {
+  constexpr std::uint64_t kLoadBytes = 7;
+  for (const std::uint64_t start : {address, address + 1, address - kLoadBytes}) {
+    if (is_signal_trampoline(architecture, module.code_at(start))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void Stack::clear() {
+  frames.clear();
+  reason = StopReason::complete;
+  stop_file = FileId::none;
+  outer_frames = 0;
+}
+
+Unwinder::Unwinder(const RuleDictionary& rules, Architecture architecture,
+                   std::uint64_t pointer_authentication_bits)
+    : rules_(rules),
+      architecture_(architecture),
+      code_address_mask_(~pointer_authentication_bits),
+      cache_(std::size_t{1} << kCacheBits) {}
+
+void Unwinder::unwind(const Registers& registers, const StackCopy& copy, const ModuleMap& modules,
+                      OuterFrames* outer, MemoryReader* live, Stack& out) {
+  out.clear();
+  UnwindWalk(*this, registers, copy, modules, outer, live, out).run();
+}
+
+const Unwinder::Location* Unwinder::find(std::uint64_t address, const ModuleMap& modules) {
+  const std::uint64_t key = address ^ (std::uint64_t{modules.generation()} << 40);
+  Location& slot = cache_[(key * 0x9e3779b97f4a7c15U) >> (64 - kCacheBits)];
+  if (slot.address == address && slot.generation == modules.generation()) return &slot;
+  return look_up(address, modules, slot);
+}
+
+const Unwinder::Location* Unwinder::look_up(std::uint64_t address, const ModuleMap& modules,
+                                            Location& slot) const {
+  const Module* module = modules.find(Address{address});
+  if (module == nullptr) return nullptr;
+  slot = {address, modules.generation(), module->file, module->bias, rules_[RuleIndex::gap]};
+  if (module->table != nullptr) slot.rule = rules_[module->table->find(module->elf_address(address))];
+  if (slot.rule.cfa != DDPROF_CFA_SIGNAL_FRAME &&
+      is_near_signal_trampoline(architecture_, *module, address)) {
+    slot.rule = {DDPROF_CFA_SIGNAL_FRAME, 0, 0, 0};
+  }
+  return &slot;
+}
+
+}  // namespace ddprof

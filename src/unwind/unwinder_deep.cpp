@@ -1,0 +1,100 @@
+// Stacks that are deeper than their copy. The reasoning is in outer_frames.hpp.
+#include <algorithm>
+
+#include "unwind/unwinder_walk.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// Further above the copy there is no stack: a rule gave nonsense.
+constexpr std::uint64_t kMaxStackBytes = std::uint64_t{1} << 30;
+
+// One read brings many frames. The words of a frame are not read in order, so a window begins a little early.
+constexpr std::size_t kWindowBytes = 16384;
+constexpr std::uint64_t kWindowLead = 512;
+
+}  // namespace
+
+bool UnwindWalk::read_outside(std::uint64_t address, std::uint64_t& value) {
+  const std::uint64_t end = copy_.start.value + copy_.bytes.size();
+  const bool is_above =
+      copy_.is_truncated && address + sizeof value > end && address - end + 7 < kMaxStackBytes;
+  if (!is_above && !on_other_stack_) return stop(StopReason::bad_memory);
+  if (live_ == nullptr || !read_live(address, value)) return stop(StopReason::truncated_copy);
+  touched_live_ = true;
+  return true;
+}
+
+bool UnwindWalk::read_live(std::uint64_t address, std::uint64_t& value) {
+  const auto is_in_window = [&] {
+    const std::uint64_t offset = address - live_start_.value;
+    return live_size_ >= sizeof value && offset <= live_size_ - sizeof value;
+  };
+  if (!is_in_window()) {
+    std::vector<std::byte>& window = unwinder_.live_bytes_;
+    window.resize(kWindowBytes);
+    live_start_ = Address{std::max(address - std::min(kWindowLead, address % 4096), sp_ & ~std::uint64_t{7})};
+    if (live_start_.value > address) live_start_ = Address{address};
+    live_size_ = std::min(live_->read(live_start_, window), window.size());
+    if (!is_in_window()) return false;
+  }
+  std::memcpy(&value, unwinder_.live_bytes_.data() + (address - live_start_.value), sizeof value);
+  return true;
+}
+
+void UnwindWalk::note_step(const Caller& caller, How how) {
+  std::vector<OuterFrame>& steps = unwinder_.steps_;
+  if (!steps.empty() && caller.slot <= steps.back().slot) steps.clear();  // a signal led to another stack
+  OuterFrame step{caller.slot, caller.pc, caller.sp, caller.fp, copy_.taken_at, how == How::by_signal_frame,
+                  false};
+  if (touched_live_) {
+    step.seen_at = live_->now();
+    if (frames_in_copy_ == kNever) frames_in_copy_ = out_.frames.size();
+    const OuterFrame* known = outer_->find(step.slot);
+    if (known == nullptr || !known->is_same_step(step) || known->seen_at > copy_.taken_at) has_doubt_ = true;
+  }
+  steps.push_back(step);
+}
+
+void UnwindWalk::finish() {
+  const bool reaches_root = out_.reason == StopReason::complete;
+  if (frames_in_copy_ != kNever) {
+    out_.outer_frames = out_.frames.size() - frames_in_copy_;
+    if (has_doubt_ || out_.reason == StopReason::truncated_copy) cut_to_copy();
+  } else if (out_.reason == StopReason::truncated_copy && outer_ != nullptr && !unwinder_.steps_.empty()) {
+    append_known_callers();
+  }
+  if (outer_ != nullptr) outer_->record(unwinder_.steps_, reaches_root);
+  if (out_.reason != StopReason::complete && !out_.frames.empty()) out_.stop_file = out_.frames.back().file;
+}
+
+void UnwindWalk::cut_to_copy() {
+  out_.frames.resize(frames_in_copy_);
+  out_.outer_frames = 0;
+  out_.reason = StopReason::truncated_copy;
+}
+
+void UnwindWalk::append_known_callers() {
+  const OuterFrames::Callers callers = outer_->callers_of(unwinder_.steps_.back());
+  const auto known = callers.outermost_first;
+  const std::size_t before = out_.frames.size();
+  for (auto caller = known.rbegin(); caller != known.rend() && caller->return_address != 0; ++caller) {
+    if (out_.frames.size() == Unwinder::kMaxFrames) {
+      stop(StopReason::depth_limit);
+      break;
+    }
+    pc_ = caller->return_address;
+    const std::uint64_t address = caller->is_interrupted ? pc_ : pc_ - 1;
+    const Unwinder::Location* location = unwinder_.find(address, modules_);
+    if (location == nullptr) {  // the code is gone: what was recorded is too old
+      out_.frames.resize(before);
+      return;
+    }
+    emit(*location, address);
+  }
+  out_.outer_frames = out_.frames.size() - before;
+  if (callers.reach_root && out_.reason == StopReason::truncated_copy) out_.reason = StopReason::complete;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,397 @@
+#include "unwind/unwinder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+
+#include "unwind/unwinder_scene.hpp"
+
+namespace ddprof {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr FileId kProgram{1};
+constexpr FileId kLibrary{2};
+constexpr std::uint64_t kProgramStart = 0x10000;
+constexpr std::uint64_t kLibraryStart = 0x20000;
+
+Frame frame(FileId file, std::uint64_t address) {
+  return {FrameKind::user, StopReason::complete, Loss::none, file, address};
+}
+
+template <typename... Bytes>
+std::array<std::byte, sizeof...(Bytes)> code(Bytes... bytes) {
+  return {std::byte{static_cast<unsigned char>(bytes)}...};
+}
+
+TEST(Unwinder, FollowsStackPointerRulesAcrossModulesToTheRoot) {
+  UnwindScene scene;
+  scene.add_module(kLibraryStart, kLibrary, {{0x100, sp_rule(16)}});
+  scene.add_module(kProgramStart, kProgram, {{0x200, sp_rule(24)}, {0x300, kEndRule}});
+  scene.registers.pc = kLibraryStart + 0x100;
+  scene.push({0, kProgramStart + 0x210, 0, 0, kProgramStart + 0x310});
+  scene.unwind();
+  EXPECT_THAT(scene.result.frames,
+              ElementsAre(frame(kLibrary, 0x100), frame(kProgram, 0x20f), frame(kProgram, 0x30f)));
+  EXPECT_EQ(scene.result.reason, StopReason::complete);
+}
+
+TEST(Unwinder, LooksUpCallersInsideOfTheirCallAndTheLeafExactly) {
+  UnwindScene scene;
+  // The leaf stands on the first byte of its row; the caller's return address is the first byte of the next
+  // one.
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}, {0x200, sp_rule(16)}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({kProgramStart + 0x300, 0, kProgramStart + 0x301});
+  scene.unwind();
+  EXPECT_THAT(scene.result.frames,
+              ElementsAre(frame(kProgram, 0x100), frame(kProgram, 0x2ff), frame(kProgram, 0x300)));
+}
+
+TEST(Unwinder, FollowsFramePointerRulesAndRestoresTheSavedOnes) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, kFramePointerRule}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x120;
+  scene.registers.fp = scene.address_of(2);
+  scene.push({0, 0, scene.address_of(5), kProgramStart + 0x130, 0, 0, kProgramStart + 0x301});
+  scene.unwind();
+  EXPECT_THAT(scene.result.frames,
+              ElementsAre(frame(kProgram, 0x120), frame(kProgram, 0x12f), frame(kProgram, 0x300)));
+}
+
+TEST(Unwinder, KeepsAFramePointerWhoseSlotIsAlreadyPopped) {
+  UnwindScene scene;
+  // At `ret` the CFI of some compilers still says that rbp is saved, two words below the CFA.
+  scene.add_module(kProgramStart, kProgram,
+                   {{0x100, sp_rule(8, -16)}, {0x200, kFramePointerRule}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.registers.fp = scene.address_of(1);
+  scene.push({kProgramStart + 0x210, 0, kProgramStart + 0x301});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  EXPECT_EQ(scene.result.frames.size(), 3U);
+}
+
+TEST(Unwinder, FollowsRealignedFramesThroughTheirSavedArgumentPointer) {
+  UnwindScene scene;
+  // gcc's DRAP: CFA = *(rbp - 8), the caller's rbp at *rbp.
+  const ddprof_unwind_rule drap{DDPROF_CFA_DEREF_FP, DDPROF_FP_AT_FP, 0, 0xfff8};
+  scene.add_module(kProgramStart, kProgram, {{0x100, drap}, {0x200, kFramePointerRule}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.registers.fp = scene.address_of(2);
+  scene.push({0, scene.address_of(8), scene.address_of(8), 0, 0, 0, 0, kProgramStart + 0x210, 0,
+              kProgramStart + 0x301});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  EXPECT_THAT(scene.result.frames,
+              ElementsAre(frame(kProgram, 0x110), frame(kProgram, 0x20f), frame(kProgram, 0x300)));
+}
+
+TEST(Unwinder, AddsTheHighHalfOfADereferencedOffset) {
+  UnwindScene scene;
+  const ddprof_unwind_rule rule{DDPROF_CFA_DEREF_SP, DDPROF_FP_SAME, 0, (8 << 16) | 16};
+  scene.add_module(kProgramStart, kProgram, {{0x100, rule}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.push({0, 0, scene.address_of(4), 0, kProgramStart + 0x301});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+}
+
+TEST(Unwinder, CountsThePushOfALazyBindingStub) {
+  const ddprof_unwind_rule plt{DDPROF_CFA_PLT, DDPROF_FP_SAME, 0, 11};
+  for (const bool has_pushed : {false, true}) {
+    UnwindScene scene;
+    scene.add_module(kProgramStart, kProgram, {{0x100, plt}, {0x300, kEndRule}});
+    scene.registers.pc = kProgramStart + (has_pushed ? 0x10b : 0x106);
+    if (has_pushed) scene.push({5});
+    scene.push({kProgramStart + 0x301});
+    EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+    EXPECT_EQ(scene.result.frames.size(), 2U);
+  }
+}
+
+TEST(Unwinder, UsesOtherRegistersInTheLeafOnly) {
+  const ddprof_unwind_rule by_r10{DDPROF_CFA_REGISTER + 10, DDPROF_FP_SAME, 0, 8};
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, by_r10}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.registers.by_dwarf_number[10] = scene.address_of(3);
+  scene.push({0, 0, 0, kProgramStart + 0x301});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+
+  scene.stack[3] = kProgramStart + 0x120;
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::unsupported_rule);
+  EXPECT_EQ(scene.result.stop_file, kProgram);
+  EXPECT_EQ(scene.result.frames.size(), 2U);
+}
+
+TEST(Unwinder, TakesAReturnAddressFromARegisterInTheLeafOnly) {
+  // vfork pops its return address into rdi (DWARF 5): nothing of its frame is on the stack.
+  const ddprof_unwind_rule vfork{DDPROF_CFA_SP, DDPROF_RA_IN_REGISTER << 4, 5, 0};
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, vfork}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.registers.by_dwarf_number[5] = kProgramStart + 0x301;
+  scene.push({0});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  scene.registers.by_dwarf_number[5] = kProgramStart + 0x120;
+  EXPECT_EQ(scene.unwind().reason,
+            StopReason::bad_memory);  // a caller without a frame: the CFA does not grow
+}
+
+TEST(Unwinder, StopsAtRulesThatTheTableCannotExpress) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, {DDPROF_CFA_UNSUPPORTED, 0, 0, 0}}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({0});
+  EXPECT_EQ(scene.unwind().reason, StopReason::unsupported_rule);
+}
+
+TEST(Unwinder, TreatsAReturnAddressOfZeroAsTheRoot) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({0});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  EXPECT_EQ(scene.result.frames.size(), 1U);
+}
+
+TEST(Unwinder, StopsAtAReturnAddressThatIsInNoModule) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({0x999999});
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::unknown_code);
+  EXPECT_THAT(scene.result.frames, ElementsAre(frame(kProgram, 0x100)));
+  EXPECT_EQ(scene.result.stop_file, kProgram);
+}
+
+TEST(Unwinder, TellsACopyThatIsTooShortFromARuleThatLeavesTheStack) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(64)}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({0, 0});
+  EXPECT_EQ(scene.unwind().reason, StopReason::bad_memory);
+  EXPECT_EQ(scene.unwind(scene.copy_of(2)).reason, StopReason::truncated_copy);
+  EXPECT_EQ(scene.unwind(scene.copy_of(0)).reason, StopReason::truncated_copy);
+}
+
+TEST(Unwinder, RefusesAFrameThatDoesNotLieAboveItsCallee) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, {DDPROF_CFA_FP, DDPROF_FP_SAME, 0, 16}}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.registers.fp = scene.address_of(0);
+  scene.push({0, kProgramStart + 0x110, 0, 0});  // the caller's CFA is the same again
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::bad_memory);
+  EXPECT_EQ(scene.result.frames.size(), 2U);
+}
+
+TEST(Unwinder, EndsAtTheDepthLimit) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.stack.assign(Unwinder::kMaxFrames + 10, kProgramStart + 0x110);
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::depth_limit);
+  EXPECT_EQ(scene.result.frames.size(), Unwinder::kMaxFrames);
+}
+
+TEST(Unwinder, SaysThatThereWereNoRegisters) {
+  UnwindScene scene;
+  scene.registers = {};
+  EXPECT_EQ(scene.unwind().reason, StopReason::no_registers);
+  EXPECT_TRUE(scene.result.frames.empty());
+}
+
+TEST(Unwinder, DoesNotConfuseProcessesThatHaveOtherCodeAtTheSameAddress) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({0, kProgramStart + 0x301});
+  EXPECT_EQ(scene.unwind().frames.size(), 1U);  // return address 0
+  scene.map.clear();
+  scene.add_module(kProgramStart, kLibrary, {{0x100, sp_rule(16)}, {0x300, kEndRule}});
+  EXPECT_THAT(scene.unwind().frames, ElementsAre(frame(kLibrary, 0x100), frame(kLibrary, 0x300)));
+}
+
+// Code without CFI.
+
+TEST(UnwinderFallback, FollowsFramePointersThroughAnonymousCode) {
+  UnwindScene scene;
+  scene.add_module_without_table(0x50000, FileId::none);
+  scene.add_module(kProgramStart, kProgram, {{0x100, kFramePointerRule}, {0x300, kEndRule}});
+  scene.registers.pc = 0x50100;
+  scene.registers.fp = scene.address_of(1);
+  scene.push(
+      {0, scene.address_of(4), kProgramStart + 0x110, 0, scene.address_of(6), kProgramStart + 0x301, 0});
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::complete);
+  ASSERT_EQ(scene.result.frames.size(), 3U);
+  EXPECT_EQ(scene.result.frames[1], frame(kProgram, 0x10f));
+}
+
+TEST(UnwinderFallback, EndsAChainOfFramePointersAtZero) {
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram);
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.registers.fp = scene.address_of(1);
+  scene.push({0, 0, kProgramStart + 0x200});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  EXPECT_EQ(scene.result.frames.size(), 2U);
+}
+
+TEST(UnwinderFallback, RefusesFramePointersThatDoNotVerify) {
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram);
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({0, scene.address_of(3), kProgramStart + 0x200, 0, 0});
+  const auto reason_with = [&](std::uint64_t fp) {
+    scene.registers.fp = fp;
+    return scene.unwind().reason;
+  };
+  EXPECT_EQ(reason_with(scene.address_of(1) + 4), StopReason::no_unwind_info);  // not aligned
+  EXPECT_EQ(reason_with(scene.address_of(0) - 8), StopReason::no_unwind_info);  // below the stack pointer
+  EXPECT_EQ(reason_with(scene.address_of(500)), StopReason::no_unwind_info);    // outside of the stack
+  EXPECT_EQ(reason_with(0), StopReason::no_unwind_info);                        // not a frame pointer at all
+  scene.stack[1] = 8;  // the next one would be below this one
+  EXPECT_EQ(reason_with(scene.address_of(1)), StopReason::no_unwind_info);
+  scene.stack[1] = scene.address_of(3);
+  scene.stack[2] = 0x99999;  // returns to no code
+  EXPECT_EQ(reason_with(scene.address_of(1)), StopReason::no_unwind_info);
+  EXPECT_EQ(scene.result.stop_file, kProgram);
+  scene.registers.pc = 0x99999;
+  EXPECT_EQ(reason_with(scene.address_of(1)), StopReason::unknown_code);
+}
+
+TEST(UnwinderFallback, AsksForACallBeforeTheReturnAddressWhereTheCodeIsKnown) {
+  UnwindScene scene;
+  const auto bytes = code(0x90, 0x90, 0xe8, 0, 0, 0, 0, 0x90, 0x90);
+  scene.add_module_without_table(0x50000, FileId::none);
+  scene.add_module(kProgramStart, kProgram, {{0, kEndRule}}, bytes);
+  scene.registers.pc = 0x50100;
+  scene.registers.fp = scene.address_of(0);
+  // The saved register is no frame pointer (its owner keeps data there): the call alone shows that this is a
+  // frame.
+  scene.push({0x1234, kProgramStart + 7});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  scene.stack[1] = kProgramStart + 8;
+  EXPECT_EQ(scene.unwind().reason, StopReason::no_unwind_info);
+}
+
+struct HintCase {
+  const char* name;
+  std::vector<unsigned char> at_pc;
+  std::size_t return_index;             // word of the stack that holds the return address
+  std::optional<std::size_t> fp_index;  // word that holds the caller's frame pointer
+};
+
+class UnwinderHint : public testing::TestWithParam<HintCase> {};
+
+TEST_P(UnwinderHint, FindsTheCallerOfALeafWithoutFrame) {
+  const HintCase& hint = GetParam();
+  UnwindScene scene;
+  std::vector<std::byte> bytes{std::byte{0xe8}, {}, {}, {}, {}, std::byte{0x90}};  // a call that returns to 5
+  for (const unsigned char byte : hint.at_pc) bytes.push_back(std::byte{byte});
+  scene.add_module_without_table(kProgramStart, kProgram, bytes);
+  scene.registers.pc = kProgramStart + 6;
+  scene.registers.fp = scene.address_of(7);  // of the caller, unless it was saved
+  scene.stack.assign(12, 0);
+  scene.stack[hint.return_index] = kProgramStart + 5;
+  if (hint.fp_index) {
+    scene.stack[*hint.fp_index] = scene.address_of(7);
+    scene.registers.fp = 1;
+  }
+  scene.stack[8] = kProgramStart + 5;  // the caller's own frame; its chain ends with 0
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::complete);
+  EXPECT_EQ(scene.result.frames.size(), 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, UnwinderHint,
+    testing::Values(HintCase{"push_rbp_comes_next", {0x55}, 0, {}},
+                    HintCase{"after_endbr64", {0xf3, 0x0f, 0x1e, 0xfa, 0x55}, 0, {}},
+                    HintCase{"mov_rbp_comes_next", {0x48, 0x89, 0xe5}, 1, 0}, HintCase{"ret", {0xc3}, 0, {}},
+                    HintCase{"pop_rbp_ret", {0x5d, 0xc3}, 1, 0},
+                    HintCase{"add_pop_pop_ret", {0x48, 0x83, 0xc4, 0x08, 0x5b, 0x41, 0x5c, 0xc3}, 3, {}},
+                    HintCase{"uprobe_trampoline", {0x58, 0x41, 0x5b, 0x59, 0xc3}, 3, {}},
+                    HintCase{"import_stub", {0xff, 0x25, 0, 0, 0, 0}, 0, {}},
+                    HintCase{"lazy_import_stub", {0x68, 1, 0, 0, 0, 0xe9, 0, 0, 0, 0}, 0, {}}),
+    [](const auto& instance) { return instance.param.name; });
+
+// Signals.
+
+// A ucontext as the kernel lays it out, in words: rbp is word 15, rsp 20, rip 21.
+std::vector<std::uint64_t> x86_64_context(std::uint64_t pc, std::uint64_t sp, std::uint64_t fp) {
+  std::vector<std::uint64_t> words(40, 0);
+  words[15] = fp;
+  words[20] = sp;
+  words[21] = pc;
+  return words;
+}
+
+TEST(UnwinderSignal, GoesThroughAHandlerIntoTheInterruptedInstruction) {
+  UnwindScene scene;
+  scene.add_module(kLibraryStart, kLibrary, {{0xff, kSignalRule}, {0x110, {}}});
+  // The interrupted function is at its first instruction: one byte less would be another row.
+  scene.add_module(kProgramStart, kProgram,
+                   {{0x100, sp_rule(8)}, {0x1ff, sp_rule(800)}, {0x200, sp_rule(8)}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.push({kLibraryStart + 0x100});
+  const auto context = x86_64_context(kProgramStart + 0x200, scene.address_of(50), 0);
+  scene.stack.insert(scene.stack.end(), context.begin(), context.end());
+  scene.stack.resize(51);
+  scene.stack[50] = kProgramStart + 0x301;
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::complete);
+  EXPECT_THAT(scene.result.frames, ElementsAre(frame(kProgram, 0x110), frame(kLibrary, 0x100),
+                                               frame(kProgram, 0x200), frame(kProgram, 0x300)));
+}
+
+TEST(UnwinderSignal, RestoresAllRegistersOfTheInterruptedFunction) {
+  UnwindScene scene;
+  const ddprof_unwind_rule by_r10{DDPROF_CFA_REGISTER + 10, DDPROF_FP_SAME, 0, 8};
+  scene.add_module(kLibraryStart, kLibrary, {{0xff, kSignalRule}, {0x110, {}}});
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}, {0x200, by_r10}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.push({kLibraryStart + 0x100});
+  auto context = x86_64_context(kProgramStart + 0x200, scene.address_of(45), 0);
+  context[5 + 2] = scene.address_of(50);  // r10 is the third register
+  scene.stack.insert(scene.stack.end(), context.begin(), context.end());
+  scene.stack.resize(51);
+  scene.stack[50] = kProgramStart + 0x301;
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+}
+
+TEST(UnwinderSignal, KnowsATrampolineWithoutCfiByItsBytes) {
+  UnwindScene scene;
+  const auto trampoline = code(0x90, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x90);
+  scene.add_module_without_table(kLibraryStart, kLibrary, trampoline);
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.push({kLibraryStart + 1});
+  const auto context = x86_64_context(kProgramStart + 0x300, scene.address_of(50), 0);
+  scene.stack.insert(scene.stack.end(), context.begin(), context.end());
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::complete);
+  EXPECT_EQ(scene.result.frames[1], frame(kLibrary, 1));
+}
+
+TEST(UnwinderSignal, SaysThatTheInterruptedStackWasNotCopiedWhenTheHandlerHasItsOwn) {
+  UnwindScene scene;
+  scene.add_module(kLibraryStart, kLibrary, {{0xff, kSignalRule}, {0x110, {}}});
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}});
+  scene.registers.pc = kProgramStart + 0x110;
+  scene.push({kLibraryStart + 0x100});
+  const auto context = x86_64_context(kProgramStart + 0x120, 0x7e0000000000, 0);
+  scene.stack.insert(scene.stack.end(), context.begin(), context.end());
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::truncated_copy);
+  EXPECT_EQ(scene.result.frames.size(), 3U);
+}
+
+}  // namespace
+}  // namespace ddprof

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "unwind/unwinder.hpp"
+#include "unwind/unwinder_code.hpp"
+
+namespace ddprof {
+
+// One stack on its way from the leaf to the root. Internal to Unwinder, which owns the buffers.
+class UnwindWalk {
+ public:
+  UnwindWalk(Unwinder& unwinder, const Registers& registers, const StackCopy& copy, const ModuleMap& modules,
+             OuterFrames* outer, MemoryReader* live, Stack& out);
+
+  void run();
+
+ private:
+  enum class How { by_rule, by_frame_pointer, by_signal_frame };
+
+  // The registers of the caller.
+  struct Caller {
+    std::uint64_t slot = 0;  // where its pc lies in memory; 0: it was in a register
+    std::uint64_t pc = 0;
+    std::uint64_t sp = 0;
+    std::uint64_t fp = 0;
+  };
+
+  // Each goes one frame outward, or says why not and returns false.
+  bool step(const ddprof_unwind_rule& rule);
+  bool step_by_rule(const ddprof_unwind_rule& rule);
+  bool step_through_signal_frame();
+  bool step_without_rule();
+  bool step_by_hint(const ReturnHint& hint);
+  bool step_by_frame_pointer(const Module* module);
+  bool go_to(const Caller& caller, How how);
+
+  bool find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa);
+  bool find_frame_pointer(const ddprof_unwind_rule& rule, Caller& caller);
+  bool find_return_address(const ddprof_unwind_rule& rule, Caller& caller);
+  bool restore_x86_64();
+  bool restore_aarch64();
+  [[nodiscard]] bool is_plausible(const Caller& caller) const;
+
+  bool stop(StopReason reason) {
+    out_.reason = reason;
+    return false;
+  }
+
+  // A word of the stack; false, with the reason, when there is no trusting it.
+  bool read(std::uint64_t address, std::uint64_t& value) {
+    const std::uint64_t offset = address - copy_.start.value;
+    const std::uint64_t size = copy_.bytes.size();
+    if (size < sizeof value || offset > size - sizeof value) return read_outside(address, value);
+    std::memcpy(&value, copy_.bytes.data() + offset, sizeof value);
+    return true;
+  }
+  bool read_outside(std::uint64_t address, std::uint64_t& value);
+  bool read_live(std::uint64_t address, std::uint64_t& value);
+
+  // Deep stacks (unwinder_deep.cpp).
+  void note_step(const Caller& caller, How how);
+  void finish();
+  void cut_to_copy();
+  void append_known_callers();
+
+  void emit(const Unwinder::Location& location, std::uint64_t address);
+
+  Unwinder& unwinder_;
+  const StackCopy& copy_;
+  const ModuleMap& modules_;
+  OuterFrames* outer_;
+  MemoryReader* live_;
+  Stack& out_;
+
+  std::uint64_t pc_;
+  std::uint64_t sp_;
+  std::uint64_t fp_;
+  const Registers*
+      registers_;  // all of them, in the leaf and in a frame that a signal interrupted; else null
+  Registers interrupted_;
+  bool is_exact_ = true;           // pc_ is an instruction that was about to run, not a return address
+  bool by_frame_pointer_ = false;  // this frame was reached through a verified frame pointer
+  bool on_other_stack_ = false;    // a signal frame led to a stack that was not copied
+
+  static constexpr std::size_t kNever = SIZE_MAX;
+  std::size_t frames_in_copy_ = kNever;  // how many frames there were before the first live read that counted
+  bool touched_live_ = false;            // the step at hand has read live memory
+  bool has_doubt_ = false;               // a step from live memory is not confirmed
+  Address live_start_;
+  std::size_t live_size_ = 0;
+};
+
+}  // namespace ddprof
