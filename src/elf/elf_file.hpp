@@ -24,6 +24,7 @@ struct ElfSegment {
   std::uint64_t vaddr = 0;
   std::uint64_t filesz = 0;
   std::uint64_t memsz = 0;
+  std::uint64_t alignment = 0;
 };
 
 struct ElfSection {
@@ -35,6 +36,7 @@ struct ElfSection {
   std::uint64_t size = 0;  // as the header says; `data` may be shorter (NOBITS, truncated file: empty)
   std::uint32_t link = 0;
   std::uint64_t entry_size = 0;
+  std::uint64_t alignment = 0;
   std::span<const std::byte> data;
 
   [[nodiscard]] bool is_compressed() const;
@@ -78,7 +80,7 @@ class ElfFile {
   [[nodiscard]] Result<std::vector<std::byte>> uncompressed(const ElfSection& section) const;
 
   // Found through the program headers, so that stripped and in-memory images have them too. The .eh_frame
-  // found through the header's pointer reaches to the end of its segment: its terminator ends it.
+  // found through the header's pointer ends at its terminating record.
   [[nodiscard]] std::optional<ElfRange> find_eh_frame_hdr() const;
   [[nodiscard]] std::optional<ElfRange> find_eh_frame() const;
 
@@ -96,10 +98,9 @@ class ElfFile {
  private:
   ElfFile() = default;
 
-  [[nodiscard]] std::span<const std::byte> slice(std::uint64_t offset, std::uint64_t size) const;
   [[nodiscard]] std::optional<ElfSection> section_without_name(std::size_t index) const;
   Result<void> read_header();
-  void read_segments(std::uint64_t offset, std::size_t count);
+  void read_segments(std::uint64_t offset, std::uint64_t count);
 
   std::span<const std::byte> image_;
   Architecture architecture_ = Architecture::x86_64;

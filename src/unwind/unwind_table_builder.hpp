@@ -18,9 +18,8 @@ class UnwindTableBuilder {
   // Rows will lie in [base, base + span). `expected_rows` sizes memory and the first guess of the page size.
   UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows);
 
-  // From `elf_address` on, until the next row, `rule` governs. Addresses never go down; a row at the address
-  // of the previous one replaces it, a row with the rule of the previous one is dropped, and so is one out of
-  // the span.
+  // From `elf_address` on, until the next row, `rule` governs; before the first row there is a gap. Addresses
+  // go up. Dropped: a row with the rule of the one before, and one out of order or out of the span.
   void add(std::uint64_t elf_address, RuleIndex rule);
 
   // The last row ends at `end_address`.
@@ -32,11 +31,8 @@ class UnwindTableBuilder {
 
   UnwindTable table_;
   std::uint64_t span_;
-  std::uint64_t last_offset_ = 0;
+  std::uint64_t next_offset_ = 0;  // the lowest that a row may have
   RuleIndex last_rule_ = RuleIndex::gap;
-  bool last_is_repeat_ = true;
 };
-
-// Compiling is one call: see unwind/compile.hpp.
 
 }  // namespace ddprof

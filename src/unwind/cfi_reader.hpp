@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/registers.hpp"
+#include "unwind/cfi_cursor.hpp"
+#include "unwind/cfi_state.hpp"
+
+namespace ddprof {
+
+// The bytes of .eh_frame or .debug_frame and what is needed to decode pointers in them.
+struct CfiSection {
+  enum class Kind : std::uint8_t { eh_frame, debug_frame };
+  Kind kind = Kind::eh_frame;
+  Architecture architecture = Architecture::x86_64;
+  std::span<const std::byte> data = {};
+  std::uint64_t vaddr = 0;      // of data[0]
+  std::uint64_t text_base = 0;  // for DW_EH_PE_textrel
+  std::uint64_t data_base = 0;  // for DW_EH_PE_datarel
+};
+
+// One length-prefixed record: a CIE, an FDE or the terminator.
+struct CfiRecord {
+  enum class Kind : std::uint8_t { terminator, cie, fde };
+  Kind kind = Kind::terminator;
+  std::uint64_t offset = 0;              // of its length field
+  std::uint64_t next_offset = 0;         // of the record after it
+  std::uint64_t cie_offset = 0;          // of an FDE's CIE
+  std::span<const std::byte> body = {};  // after the id or CIE pointer
+};
+
+struct Cie {
+  std::uint64_t offset = 0;
+  std::uint64_t code_alignment = 1;
+  std::int64_t data_alignment = 1;
+  std::uint64_t return_register = 0;
+  std::uint8_t pointer_encoding = 0;
+  bool has_augmentation_data = false;
+  bool is_signal_frame = false;
+  std::span<const std::byte> instructions = {};
+  CfiState initial = {};  // what `instructions` set up: filled in by run_cie_program()
+};
+
+struct Fde {
+  const Cie* cie = nullptr;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::span<const std::byte> instructions = {};
+};
+
+// The record at an offset; nothing when it does not fit the section.
+[[nodiscard]] std::optional<CfiRecord> read_cfi_record(const CfiSection& section, std::uint64_t offset);
+[[nodiscard]] std::optional<Cie> read_cie(const CfiSection& section, const CfiRecord& record);
+[[nodiscard]] std::optional<Fde> read_fde(const CfiSection& section, const CfiRecord& record, const Cie& cie);
+
+// A pointer in one of the DW_EH_PE_* encodings; fails the cursor when it is indirect or unknown.
+[[nodiscard]] std::uint64_t read_encoded_pointer(const CfiSection& section, std::uint8_t encoding,
+                                                 CfiCursor& cursor);
+
+}  // namespace ddprof

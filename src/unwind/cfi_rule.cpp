@@ -1,0 +1,191 @@
+#include "unwind/cfi_rule.hpp"
+
+#include <limits>
+#include <optional>
+
+#include "unwind/cfi_expression.hpp"
+
+namespace ddprof {
+
+namespace {
+
+using Kind = CfiRegisterRule::Kind;
+
+constexpr ddprof_unwind_rule kUnsupported{DDPROF_CFA_UNSUPPORTED, 0, 0, 0};
+
+template <typename T>
+bool fits(std::int64_t value) {
+  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
+}
+
+struct CfaPart {
+  std::uint8_t cfa = 0;
+  std::int32_t offset = 0;
+};
+
+std::optional<CfaPart> register_cfa(std::uint64_t number, std::int64_t offset,
+                                    const CfiRegisterNumbers& registers) {
+  if (!fits<std::int32_t>(offset)) return std::nullopt;
+  const auto offset32 = static_cast<std::int32_t>(offset);
+  if (number == registers.sp) return CfaPart{DDPROF_CFA_SP, offset32};
+  if (number == registers.fp) return CfaPart{DDPROF_CFA_FP, offset32};
+  if (number >= Registers::kCount) return std::nullopt;
+  return CfaPart{static_cast<std::uint8_t>(DDPROF_CFA_REGISTER + number), offset32};
+}
+
+std::optional<CfaPart> dereferenced_cfa(const CfiAddress& address, const CfiRegisterNumbers& registers) {
+  if (!fits<std::int16_t>(address.inner) || !fits<std::int16_t>(address.outer)) return std::nullopt;
+  const auto low = static_cast<std::uint16_t>(address.inner);
+  const auto high = static_cast<std::uint16_t>(address.outer);
+  const auto packed = static_cast<std::int32_t>(std::uint32_t{low} | std::uint32_t{high} << 16);
+  if (address.base_register == registers.sp) return CfaPart{DDPROF_CFA_DEREF_SP, packed};
+  if (address.base_register == registers.fp) return CfaPart{DDPROF_CFA_DEREF_FP, packed};
+  return std::nullopt;
+}
+
+std::optional<CfaPart> resolve_cfa(const CfaRule& cfa, Architecture architecture) {
+  const CfiRegisterNumbers registers = cfi_registers(architecture);
+  if (cfa.kind == CfaRule::Kind::register_plus)
+    return register_cfa(cfa.register_number, cfa.offset, registers);
+  if (cfa.kind == CfaRule::Kind::none) return std::nullopt;
+  if (const auto address = simplify_cfi_expression(cfa.expression, false)) {
+    if (address->is_dereferenced) return dereferenced_cfa(*address, registers);
+    return register_cfa(address->base_register, address->inner, registers);
+  }
+  if (architecture != Architecture::x86_64) return std::nullopt;
+  const auto threshold = match_plt_expression(cfa.expression);
+  if (!threshold) return std::nullopt;
+  return CfaPart{DDPROF_CFA_PLT, *threshold};
+}
+
+// Where a register was saved, with expressions turned into the plain forms that they stand for.
+struct Slot {
+  enum class Place : std::uint8_t { unchanged, undefined, at_cfa, at_fp, in_register, unsupported };
+  Place place = Place::unchanged;
+  std::int64_t value = 0;
+};
+
+Slot expression_slot(const CfiRegisterRule& rule, const CfaPart& cfa, const CfiRegisterNumbers& registers) {
+  const auto address = simplify_cfi_expression(rule.expression, true);
+  if (!address || address->is_dereferenced) return {Slot::Place::unsupported};
+  if (address->base_register == CfiAddress::kCfa) return {Slot::Place::at_cfa, address->inner};
+  // The same register that the CFA hangs on: a constant distance from the CFA.
+  const bool hangs_on_sp = cfa.cfa == DDPROF_CFA_SP && address->base_register == registers.sp;
+  const bool hangs_on_fp = cfa.cfa == DDPROF_CFA_FP && address->base_register == registers.fp;
+  if ((hangs_on_sp || hangs_on_fp) && fits<std::int32_t>(address->inner)) {
+    return {Slot::Place::at_cfa, address->inner - cfa.offset};
+  }
+  if (address->base_register == registers.fp) return {Slot::Place::at_fp, address->inner};
+  return {Slot::Place::unsupported};
+}
+
+Slot to_slot(const CfiRegisterRule& rule, const CfaPart& cfa, const CfiRegisterNumbers& registers) {
+  switch (rule.kind) {
+    case Kind::unspecified:
+    case Kind::same:
+      return {Slot::Place::unchanged};
+    case Kind::undefined:
+      return {Slot::Place::undefined};
+    case Kind::at_cfa:
+      return {Slot::Place::at_cfa, rule.value};
+    case Kind::in_register:
+      return {Slot::Place::in_register, rule.value};
+    case Kind::at_expression:
+      return expression_slot(rule, cfa, registers);
+    case Kind::cfa_plus:
+    case Kind::value_expression:
+      return {Slot::Place::unsupported};
+  }
+  return {Slot::Place::unsupported};
+}
+
+// After a pop the compilers leave the rule of the popped register: its slot is below sp, where signal
+// handlers may have written, and the register itself is already the caller's.
+bool is_below_sp(const Slot& slot, const CfaPart& cfa) {
+  return slot.place == Slot::Place::at_cfa && cfa.cfa == DDPROF_CFA_SP && fits<std::int32_t>(slot.value) &&
+         cfa.offset + slot.value < 0;
+}
+
+struct RulePart {
+  std::uint8_t fp = DDPROF_FP_SAME;
+  std::uint8_t ra = DDPROF_RA_AT_CFA_MINUS_8;
+  std::int64_t offset = 0;
+};
+
+std::optional<RulePart> resolve_fp(const Slot& slot) {
+  switch (slot.place) {
+    case Slot::Place::unchanged:
+    case Slot::Place::undefined:
+      return RulePart{};  // nobody will ask for an undefined one: keep what we have
+    case Slot::Place::at_cfa:
+      return RulePart{DDPROF_FP_AT_CFA, 0, slot.value};
+    case Slot::Place::at_fp:
+      return RulePart{DDPROF_FP_AT_FP, 0, slot.value};
+    case Slot::Place::in_register:
+    case Slot::Place::unsupported:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// A rule has one offset for the frame pointer and the return address: the two must share it.
+std::optional<RulePart> add_saved_return_address(RulePart part, std::int64_t offset,
+                                                 Architecture architecture) {
+  constexpr std::int64_t kWord = 8;
+  if (offset == -kWord && architecture == Architecture::x86_64) return part;
+  if (part.fp == DDPROF_FP_AT_CFA && part.offset + kWord == offset) {
+    part.ra = DDPROF_RA_AFTER_FP;
+  } else if (part.fp == DDPROF_FP_SAME) {
+    part.ra = DDPROF_RA_AT_FP_OFFSET;
+    part.offset = offset;
+  } else if (offset != -kWord) {
+    return std::nullopt;
+  }
+  return part;
+}
+
+std::optional<RulePart> add_return_address(RulePart part, const Slot& slot, const Cie& cie,
+                                           Architecture architecture) {
+  const bool in_link_register = architecture == Architecture::aarch64 && cie.return_register == 30;
+  switch (slot.place) {
+    case Slot::Place::at_cfa:
+      return add_saved_return_address(part, slot.value, architecture);
+    case Slot::Place::unchanged:
+      if (!in_link_register) return std::nullopt;
+      part.ra = DDPROF_RA_IN_LINK_REGISTER;
+      return part;
+    case Slot::Place::in_register:
+      if (part.fp != DDPROF_FP_SAME || slot.value < 0 || slot.value >= std::int64_t{Registers::kCount})
+        return std::nullopt;
+      part.ra = DDPROF_RA_IN_REGISTER;
+      part.offset = slot.value;
+      return part;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+ddprof_unwind_rule to_unwind_rule(const CfiState& state, const Cie& cie, Architecture architecture) {
+  if (cie.is_signal_frame) return {DDPROF_CFA_SIGNAL_FRAME, 0, 0, 0};
+  if (state.return_address.kind == Kind::undefined) return {DDPROF_CFA_END, 0, 0, 0};
+  const CfiRegisterNumbers registers = cfi_registers(architecture);
+  const auto cfa = resolve_cfa(state.cfa, architecture);
+  if (!cfa) return kUnsupported;
+
+  Slot fp_slot = to_slot(state.fp, *cfa, registers);
+  if (is_below_sp(fp_slot, *cfa)) fp_slot = {Slot::Place::unchanged};
+  Slot return_slot = to_slot(state.return_address, *cfa, registers);
+  if (architecture == Architecture::aarch64 && is_below_sp(return_slot, *cfa))
+    return_slot = {Slot::Place::unchanged};
+
+  const auto fp = resolve_fp(fp_slot);
+  if (!fp) return kUnsupported;
+  const auto part = add_return_address(*fp, return_slot, cie, architecture);
+  if (!part || !fits<std::int16_t>(part->offset)) return kUnsupported;
+  return {cfa->cfa, static_cast<std::uint8_t>(part->fp | part->ra << 4),
+          static_cast<std::int16_t>(part->offset), cfa->offset};
+}
+
+}  // namespace ddprof

@@ -1,0 +1,148 @@
+#include "unwind/compile.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "unwind/cfi_index.hpp"
+#include "unwind/cfi_program.hpp"
+#include "unwind/cfi_rule.hpp"
+#include "unwind/unwind_table_builder.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+// Measured over the files of a Debian system: 5.4 to 6.4 bytes of .eh_frame give a row.
+constexpr std::size_t kBytesPerRow = 5;
+
+std::uint64_t section_address(const ElfFile& file, std::string_view name) {
+  const auto section = file.find_section(name);
+  return section ? section->vaddr : 0;
+}
+
+CfiSection eh_frame_of(const ElfFile& file) {
+  CfiSection section{.kind = CfiSection::Kind::eh_frame, .architecture = file.architecture()};
+  const auto range = file.find_eh_frame();
+  if (!range) return section;
+  section.data = range->data;
+  section.vaddr = range->vaddr;
+  section.text_base = section_address(file, ".text");
+  section.data_base = section_address(file, ".got");
+  return section;
+}
+
+// `storage` keeps the bytes of a compressed section.
+CfiSection debug_frame_of(const ElfFile& file, std::vector<std::byte>& storage,
+                          UnwindTableCounters& counters) {
+  CfiSection section{.kind = CfiSection::Kind::debug_frame, .architecture = file.architecture()};
+  const auto found = file.find_section(".debug_frame");
+  if (!found || found->data.empty()) return section;
+  section.data = found->data;
+  if (!found->is_compressed()) return section;
+  auto bytes = file.uncompressed(*found);
+  if (!bytes) ++counters.bad_entries;
+  storage = std::move(bytes).value_or({});
+  section.data = storage;
+  return section;
+}
+
+// Walks the FDEs of both sections in address order and writes the rows of each into the table.
+class Compiler {
+ public:
+  Compiler(const CfiIndex& eh_frame, const CfiIndex& debug_frame, const CodeRanges& code,
+           RuleDictionary& dictionary, UnwindTableCounters counters)
+      : eh_frame_(eh_frame),
+        debug_frame_(debug_frame),
+        dictionary_(dictionary),
+        counters_(counters),
+        code_end_(code.end()),
+        covered_until_(first_address()),
+        builder_(covered_until_, code_end_ - covered_until_,
+                 (eh_frame.section().data.size() + debug_frame.section().data.size()) / kBytesPerRow) {}
+
+  UnwindTable run() && {
+    std::size_t eh = 0;
+    std::size_t debug = 0;
+    while (eh < eh_frame_.size() || debug < debug_frame_.size()) {
+      const std::uint64_t eh_begin = begin_or_never(eh_frame_, eh);
+      if (eh_begin <= begin_or_never(debug_frame_, debug)) {
+        // An entry of .eh_frame yields to the next one of its kind only.
+        add_entry(eh_frame_, eh, begin_or_never(eh_frame_, eh + 1));
+        ++eh;
+      } else {
+        if (debug_frame_.begin_of(debug) >= covered_until_) {
+          add_entry(debug_frame_, debug, std::min(eh_begin, begin_or_never(debug_frame_, debug + 1)));
+        }
+        ++debug;
+      }
+    }
+    return std::move(builder_).finish(covered_until_, counters_);
+  }
+
+ private:
+  static std::uint64_t begin_or_never(const CfiIndex& index, std::size_t entry) {
+    return entry < index.size() ? index.begin_of(entry) : kNever;
+  }
+
+  [[nodiscard]] std::uint64_t first_address() const {
+    return std::min({begin_or_never(eh_frame_, 0), begin_or_never(debug_frame_, 0), code_end_});
+  }
+
+  void add_entry(const CfiIndex& index, std::size_t entry, std::uint64_t next_begin) {
+    auto fde = index.fde(entry);
+    // Two entries for one address: the first stands.
+    if (!fde || fde->begin < covered_until_) {
+      ++counters_.stray_entries;
+      return;
+    }
+    const std::uint64_t limit = std::min(next_begin == fde->begin ? kNever : next_begin, code_end_);
+    if (fde->end > limit) {
+      ++counters_.stray_entries;
+      fde->end = limit;
+    }
+    if (fde->begin > covered_until_) builder_.add(covered_until_, RuleIndex::gap);
+    add_rows(index.section(), *fde);
+    covered_until_ = fde->end;
+  }
+
+  void add_rows(const CfiSection& section, const Fde& fde) {
+    program_.start(section, fde);
+    while (program_.next()) {
+      const RuleIndex rule =
+          dictionary_.intern(to_unwind_rule(program_.state(), *fde.cie, section.architecture));
+      if (rule == RuleIndex::unsupported) ++counters_.unsupported_rows;
+      builder_.add(program_.row_begin(), rule);
+    }
+    if (program_.failed()) {
+      ++counters_.bad_entries;
+      builder_.add(program_.row_end(), RuleIndex::gap);
+    }
+  }
+
+  const CfiIndex& eh_frame_;
+  const CfiIndex& debug_frame_;
+  RuleDictionary& dictionary_;
+  UnwindTableCounters counters_;
+  std::uint64_t code_end_;
+  std::uint64_t covered_until_;
+  UnwindTableBuilder builder_;
+  CfiProgram program_;
+};
+
+}  // namespace
+
+UnwindTable compile_unwind_table(const ElfFile& file, RuleDictionary& dictionary) {
+  const CodeRanges code(file.segments());
+  if (code.empty()) return {};
+  UnwindTableCounters counters;
+  std::vector<std::byte> storage;
+  const CfiIndex eh_frame(eh_frame_of(file), code, counters);
+  const CfiIndex debug_frame(debug_frame_of(file, storage, counters), code, counters);
+  return Compiler(eh_frame, debug_frame, code, dictionary, counters).run();
+}
+
+}  // namespace ddprof
