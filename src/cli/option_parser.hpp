@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.hpp"
+#include "cli/options.hpp"
+
+namespace ddprof {
+
+// The value of an environment variable, if it is set.
+using EnvironmentLookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+// The content of a file; not_found when there is none.
+using FileReader = std::function<Result<std::string>(const std::string& path)>;
+
+// From weakest to strongest: defaults, config file, environment, command line. `args` is without argv[0].
+// Every value is checked, and the combination is one that can be run.
+Result<Options> parse_options(std::span<const char* const> args, const EnvironmentLookup& environment,
+                              const FileReader& read_file);
+
+}  // namespace ddprof

@@ -1,0 +1,157 @@
+#include "cli/option_rules.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/option_table.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::string_view kOriginalService = "myservice";
+constexpr std::string_view kNoAllocations = "allocation profiling is not in this version";
+
+[[nodiscard]] Error usage_error(std::string_view message, std::string hint = {}) {
+  return Error{ErrorCode::invalid_argument, std::string(message), std::move(hint)};
+}
+
+Result<void> choose_command(Options& options) {
+  const bool has_program = !options.program.empty();
+  if (options.pid && options.global) return usage_error("-p and -g: choose one");
+  if (options.pid && has_program) {
+    return usage_error(fmt::format("-p {}: a running process is profiled; {} cannot be started too",
+                                   *options.pid, options.program[0]),
+                       "leave out -p or the program");
+  }
+  if (options.global && has_program) {
+    return usage_error(
+        fmt::format("-g: every process is profiled; {} cannot be started too", options.program[0]),
+        "leave out -g or the program");
+  }
+  const bool has_target = has_program || options.pid || options.global;
+  if (!has_target) {
+    if (options.show_config || !options.capture_config.empty()) {
+      options.command = Command::configuration;
+      return {};
+    }
+    return usage_error("nothing to profile: name a program, -p PID or -g", "try: ddprof --help");
+  }
+  if (options.command == Command::record) return {};
+  if (options.pid) options.command = Command::attach;
+  if (options.global) options.command = Command::global;
+  return {};
+}
+
+bool is_allocation(const EventSpec& event) { return event.kind == EventSpec::Kind::allocation; }
+
+// Events by name win over those of a preset with the same name; a preset that nobody asked for is only used
+// when there are no events.
+Result<std::vector<EventSpec>> gather_events(const Options& options) {
+  std::vector<EventSpec> events;
+  for (const std::string& text : options.event_texts) {
+    for (EventSpec& event : TRY(parse_events(text))) events.push_back(std::move(event));
+  }
+  const bool preset_is_default = origin_of(options, "preset").kind == Origin::Kind::default_value;
+  if (preset_is_default && !events.empty()) return events;
+  const bool is_attaching = options.pid || options.global;
+  for (EventSpec& event : TRY(preset_events(options.preset, is_attaching))) {
+    const bool is_given = std::any_of(events.begin(), events.end(),
+                                      [&](const EventSpec& other) { return other.name == event.name; });
+    if (!is_given) events.push_back(std::move(event));
+  }
+  return events;
+}
+
+std::string allocation_source(const Options& options) {
+  const bool is_preset =
+      options.event_texts.empty() || origin_of(options, "preset").kind != Origin::Kind::default_value;
+  return is_preset ? fmt::format("preset {}", options.preset) : "event sALLOC";
+}
+
+Result<void> drop_allocations(Options& options) {
+  if (std::erase_if(options.events, is_allocation) == 0) return {};
+  const std::string source = allocation_source(options);
+  if (options.events.empty()) {
+    return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations),
+                 "try: --preset cpu_only"};
+  }
+  options.notices.push_back(fmt::format("{}: {}; profiling CPU only", source, kNoAllocations));
+  return {};
+}
+
+// -F is short for the CPU event's frequency. An event whose text comes from a stronger source keeps a rate of
+// its own.
+Result<void> apply_frequency(Options& options) {
+  if (!options.frequency) return {};
+  const Origin& origin = origin_of(options, "frequency");
+  const bool is_stronger = origin.kind >= origin_of(options, "event").kind;
+  const EventSpec standard = default_cpu_event();
+  bool has_clock = false;
+  for (EventSpec& event : options.events) {
+    if (!event.is_clock) continue;
+    has_clock = true;
+    if (!is_stronger && event.frequency != standard.frequency) continue;
+    event.frequency = static_cast<std::uint64_t>(*options.frequency);
+    event.period = 0;
+  }
+  if (!has_clock && origin.kind == Origin::Kind::command_line) {
+    return usage_error("--frequency: sets the rate of CPU time, which is not among the events",
+                       "give each event its own rate: -e 'hINST f=199'");
+  }
+  return {};
+}
+
+Result<void> choose_events(Options& options) {
+  options.events = TRY(gather_events(options));
+  TRY(drop_allocations(options));
+  return apply_frequency(options);
+}
+
+std::string file_name(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return std::string(slash == std::string_view::npos ? path : path.substr(slash + 1));
+}
+
+// The original calls every service "myservice"; the program's name says more. A process that is attached to
+// gets its name from /proc, later.
+void choose_service(Options& options) {
+  Origin& origin = options.origins[*find_option("service")];
+  if (!options.service.empty()) return;
+  if (!options.program.empty()) {
+    options.service = file_name(options.program[0]);
+    origin.detail = "the program's name";
+  } else if (options.pid) {
+    origin.detail = "the process's name";
+  } else {
+    options.service = kOriginalService;
+  }
+}
+
+Result<void> check_duration(const Options& options) {
+  const bool is_wrong = options.command == Command::wrap && options.duration_seconds &&
+                        origin_of(options, "duration").kind == Origin::Kind::command_line;
+  if (!is_wrong) return {};
+  return usage_error("--duration: the wrapped program decides when it ends",
+                     "use it with -p, -g or: ddprof record --duration SECONDS program");
+}
+
+Result<void> check_report(const Options& options) {
+  if (options.files.size() == 1) return {};
+  return usage_error(
+      options.files.empty() ? "report: needs a profile file" : "report: takes one profile file",
+      "try: ddprof report cpu.pprof");
+}
+
+}  // namespace
+
+Result<void> apply_option_rules(Options& options) {
+  if (options.command == Command::report) return check_report(options);
+  TRY(choose_command(options));
+  TRY(choose_events(options));
+  TRY(check_duration(options));
+  choose_service(options);
+  return {};
+}
+
+}  // namespace ddprof

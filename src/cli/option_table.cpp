@@ -1,0 +1,224 @@
+#include "cli/option_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/nearest.hpp"
+
+namespace ddprof {
+
+namespace {
+
+using Group = OptionGroup;
+using Level = OptionLevel;
+
+constexpr std::int64_t kMaxSeconds = 1'000'000'000;
+
+// clang-format off
+const auto kRows = std::to_array<OptionRow>({
+    // What to profile
+    {.name = "pid", .letter = 'p', .slot = &Options::pid, .value = "PID", .group = Group::target,
+     .help = "attach to a running process, all its threads", .low = 1, .high = 4194304, .command_line_only = true},
+    {.name = "global", .letter = 'g', .slot = &Options::global, .group = Group::target,
+     .help = "every process on this machine", .command_line_only = true},
+    {.name = "duration", .letter = 'd', .slot = &Options::duration_seconds, .value = "SECONDS", .group = Group::target,
+     .help = "with -p, -g or record: stop after this time", .low = 1, .high = kMaxSeconds},
+    {.name = "enable", .environment = "DD_PROFILING_ENABLED", .slot = &Options::enable, .group = Group::target,
+     .help = "--enable=false only runs the program", .takes_word = true},
+    {.name = "maximum-pids", .environment = "DD_PROFILING_MAXIMUM_PIDS", .slot = &Options::maximum_pids, .value = "N",
+     .group = Group::target, .level = Level::extended, .help = "processes to follow at once; -1: no limit", .low = -1},
+    {.name = "switch-user", .environment = "DD_PROFILING_SWITCH_USER", .slot = &Options::switch_user, .value = "USER",
+     .group = Group::target, .level = Level::extended, .help = "run the program as this user", .has_effect = false},
+
+    // How to sample
+    {.name = "event", .letter = 'e', .environment = "DD_PROFILING_NATIVE_EVENTS", .slot = &Options::event_texts,
+     .value = "EVENT", .group = Group::sampling, .help = "what to sample, repeatable; -e help explains"},
+    {.name = "preset", .environment = "DD_PROFILING_NATIVE_PRESET", .slot = &Options::preset, .value = "NAME",
+     .group = Group::sampling, .help = "a named set of events",
+     .choices = "default cpu_only alloc_only alloc_live_heap cpu_live_heap"},
+    {.name = "frequency", .letter = 'F', .slot = &Options::frequency, .value = "HZ", .group = Group::sampling,
+     .help = "samples per second of CPU time", .default_note = "99", .low = 1, .high = 100000},
+    {.name = "inlined-functions", .letter = 'I', .environment = "DD_PROFILING_INLINED_FUNCTIONS",
+     .slot = &Options::inlined_functions, .group = Group::sampling,
+     .help = "show inlined calls as frames", .takes_word = true},
+    {.name = "timeline", .environment = "DD_PROFILING_TIMELINE_ENABLE", .slot = &Options::timeline,
+     .group = Group::sampling, .level = Level::extended, .help = "timestamps on CPU samples"},
+    {.name = "engine", .slot = &Options::engine, .value = "NAME", .group = Group::sampling, .level = Level::extended,
+     .help = "how samples are taken", .choices = "auto perf"},
+    {.name = "stack-sample-size", .environment = "DD_PROFILING_SAMPLE_STACK_USER",
+     .slot = &Options::stack_sample_bytes, .value = "BYTES", .group = Group::sampling, .level = Level::extended,
+     .help = "stack copied with each sample", .low = 8, .high = 65528, .multiple = 8},
+    {.name = "disable-symbolization", .environment = "DD_PROFILING_DISABLE_SYMBOLIZATION",
+     .slot = &Options::disable_symbolization, .group = Group::sampling, .level = Level::extended,
+     .help = "leave addresses without names"},
+    {.name = "reorder-events", .environment = "DD_PROFILING_REORDER_EVENTS", .slot = &Options::reorder_events,
+     .group = Group::sampling, .level = Level::extended, .help = "merge the CPUs' records by time; always done here",
+     .has_effect = false},
+
+    // What comes out
+    {.name = "output", .letter = 'O', .slot = &Options::output, .value = "FILE", .group = Group::output,
+     .help = "profile to write: .pprof, .pb.gz, .pb or .folded", .default_note = "named by the command"},
+    {.name = "quiet", .letter = 'q', .slot = &Options::quiet, .group = Group::output,
+     .help = "no progress and no summary"},
+    {.name = "show-samples", .environment = "DD_PROFILING_SHOW_SAMPLES", .slot = &Options::show_samples,
+     .group = Group::output, .level = Level::extended, .help = "one text line per sample"},
+    {.name = "debug-pprof-prefix", .environment = "DD_PROFILING_PPROF_PREFIX", .slot = &Options::debug_pprof_prefix,
+     .value = "PATH", .group = Group::output, .level = Level::extended,
+     .help = "also write every profile to files that begin so"},
+    {.name = "log-level", .letter = 'l', .environment = "DD_PROFILING_NATIVE_LOG_LEVEL", .slot = &Options::log_level,
+     .value = "LEVEL", .group = Group::output, .help = "how much the profiler says",
+     .choices = "debug informational notice warn error"},
+    {.name = "log-mode", .letter = 'o', .environment = "DD_PROFILING_NATIVE_LOG_MODE", .slot = &Options::log_mode,
+     .value = "WHERE", .group = Group::output, .help = "stdout, stderr, syslog, disabled or a file"},
+
+    // Whose profile it is
+    {.name = "service", .letter = 'S', .environment = "DD_SERVICE", .slot = &Options::service, .value = "NAME",
+     .group = Group::identity, .help = "name of the service", .default_note = "the program's name"},
+    {.name = "environment", .letter = 'E', .environment = "DD_ENV", .slot = &Options::environment, .value = "NAME",
+     .group = Group::identity, .help = "environment tag: production, staging", .has_effect = false},
+    {.name = "service-version", .letter = 'V', .environment = "DD_VERSION", .slot = &Options::service_version,
+     .value = "VERSION", .group = Group::identity, .help = "version tag of the service", .has_effect = false},
+    {.name = "tags", .letter = 'T', .environment = "DD_TAGS", .slot = &Options::tags, .value = "K:V,K:V",
+     .group = Group::identity, .help = "more tags", .has_effect = false},
+    {.name = "runtime-id", .environment = "DD_PROFILING_RUNTIME_ID", .slot = &Options::runtime_id, .value = "UUID",
+     .group = Group::identity, .level = Level::extended, .help = "identity of this run",
+     .default_note = "random", .has_effect = false},
+
+    // Where it is sent
+    {.name = "url", .letter = 'U', .environment = "DD_TRACE_AGENT_URL", .slot = &Options::url, .value = "URL",
+     .group = Group::upload, .help = "agent: host:port, http(s)://, unix:///path or /path", .has_effect = false},
+    {.name = "host", .letter = 'H', .environment = "DD_AGENT_HOST", .slot = &Options::host, .value = "HOST",
+     .group = Group::upload, .help = "agent's host", .has_effect = false},
+    {.name = "port", .letter = 'P', .environment = "DD_TRACE_AGENT_PORT", .slot = &Options::port, .value = "PORT",
+     .group = Group::upload, .help = "agent's port", .low = 1, .high = 65535, .has_effect = false},
+    {.name = "upload-period", .letter = 'u', .environment = "DD_PROFILING_UPLOAD_PERIOD",
+     .slot = &Options::upload_period_seconds, .value = "SECONDS", .group = Group::upload,
+     .help = "time that one profile covers", .low = 1, .high = kMaxSeconds, .has_effect = false},
+    {.name = "do-export", .environment = "DD_PROFILING_DO_EXPORT", .slot = &Options::do_export, .group = Group::upload,
+     .level = Level::extended, .help = "send profiles", .takes_word = true, .has_effect = false},
+    {.name = "agentless", .environment = "DD_PROFILING_AGENTLESS", .slot = &Options::agentless,
+     .group = Group::upload, .level = Level::extended, .help = "send to the intake, without an agent",
+     .takes_word = true, .has_effect = false},
+    {.name = "api-key", .environment = "DD_API_KEY", .slot = &Options::api_key, .value = "KEY", .group = Group::upload,
+     .level = Level::extended, .help = "key for --agentless", .is_secret = true, .has_effect = false},
+    {.name = "site", .environment = "DD_SITE", .slot = &Options::site, .value = "DOMAIN", .group = Group::upload,
+     .level = Level::extended, .help = "which intake --agentless means", .has_effect = false},
+    {.name = "remote-symbolization", .environment = "DD_PROFILING_REMOTE_SYMBOLIZATION",
+     .slot = &Options::remote_symbolization, .group = Group::upload, .level = Level::extended,
+     .help = "let the backend name the frames", .has_effect = false},
+
+    // The profiler itself
+    {.name = "nice", .environment = "DD_PROFILING_NICE", .slot = &Options::nice, .value = "N",
+     .group = Group::profiler, .help = "niceness of the profiler, -20 to 19", .default_note = "unchanged",
+     .low = -20, .high = 19},
+    {.name = "cpu-affinity", .environment = "DD_PROFILING_CPU_AFFINITY", .slot = &Options::cpu_affinity,
+     .value = "MASK", .group = Group::profiler, .level = Level::extended,
+     .help = "CPUs for the profiler, hexadecimal mask", .is_hexadecimal = true},
+    {.name = "worker-period", .environment = "DD_PROFILING_WORKER_PERIOD", .slot = &Options::worker_period,
+     .value = "N", .group = Group::profiler, .level = Level::extended,
+     .help = "profiles between two worker replacements", .low = 1, .has_effect = false},
+    {.name = "internal-stats", .letter = 'b', .environment = "DD_PROFILING_INTERNAL_STATS",
+     .slot = &Options::internal_stats, .value = "SOCKET", .group = Group::profiler, .level = Level::extended,
+     .help = "statsd socket for the profiler's own metrics", .has_effect = false},
+    {.name = "fault-info", .environment = "DD_PROFILING_FAULT_INFO", .slot = &Options::fault_info,
+     .group = Group::profiler, .level = Level::extended, .help = "log why a worker crashed", .takes_word = true,
+     .has_effect = false},
+    {.name = "socket", .environment = "DD_PROFILING_NATIVE_SOCKET", .slot = &Options::socket, .value = "PATH",
+     .group = Group::profiler, .level = Level::extended, .help = "where the library in the target connects",
+     .has_effect = false},
+    {.name = "initial-loaded-libs-check-delay", .environment = "DD_PROFILING_INITIAL_LOADED_LIBS_CHECK_DELAY",
+     .slot = &Options::initial_loaded_libs_check_delay_ms, .value = "MS", .group = Group::profiler,
+     .level = Level::extended, .help = "first look for newly loaded libraries", .low = 0, .has_effect = false},
+    {.name = "loaded-libs-check-interval", .environment = "DD_PROFILING_LOADED_LIBS_CHECK_INTERVAL",
+     .slot = &Options::loaded_libs_check_interval_ms, .value = "MS", .group = Group::profiler,
+     .level = Level::extended, .help = "time between two such looks", .low = 0, .has_effect = false},
+    {.name = "record-stack-case", .slot = &Options::record_stack_case, .value = "DIR", .group = Group::profiler,
+     .level = Level::hidden, .help = "write one sample's stack as a test case"},
+
+    // Configuration
+    {.name = "config", .environment = "DD_PROFILING_NATIVE_CONFIG", .slot = &Options::config, .value = "FILE",
+     .group = Group::configuration, .help = "TOML file: option = value",
+     .default_note = "./ddprof.toml if it exists", .command_line_only = true},
+    {.name = "show-config", .environment = "DD_PROFILING_SHOW_CONFIG", .slot = &Options::show_config,
+     .group = Group::configuration, .help = "print every value and where it came from"},
+    {.name = "capture-config", .slot = &Options::capture_config, .value = "FILE", .group = Group::configuration,
+     .help = "write the configuration for --config", .command_line_only = true},
+    {.name = "version", .letter = 'v', .command = Command::version, .group = Group::configuration,
+     .help = "print the version"},
+    {.name = "help", .letter = 'h', .command = Command::help, .group = Group::configuration,
+     .help = "print this text"},
+    {.name = "help-extended", .command = Command::help_extended, .group = Group::configuration,
+     .help = "print all options"},
+    {.name = "help-markdown", .command = Command::help_markdown, .group = Group::configuration,
+     .level = Level::hidden, .help = "print docs/commands.md"},
+
+    // ddprof report
+    {.name = "top", .letter = 'n', .slot = &Options::top, .value = "N", .group = Group::report,
+     .help = "functions to list", .low = 1, .high = 1'000'000},
+});
+// clang-format on
+
+}  // namespace
+
+std::span<const OptionRow> option_table() { return kRows; }
+
+std::string_view group_title(OptionGroup group) {
+  switch (group) {
+    case Group::target:
+      return "What to profile";
+    case Group::sampling:
+      return "How to sample";
+    case Group::output:
+      return "What comes out";
+    case Group::identity:
+      return "Whose profile it is";
+    case Group::upload:
+      return "Where it is sent";
+    case Group::profiler:
+      return "The profiler itself";
+    case Group::configuration:
+      return "Configuration";
+    case Group::report:
+      return "ddprof report";
+  }
+  return {};
+}
+
+std::string with_dashes(std::string_view name) {
+  std::string result(name);
+  std::replace(result.begin(), result.end(), '_', '-');
+  return result;
+}
+
+std::optional<std::size_t> find_option(std::string_view name) {
+  const std::string wanted = with_dashes(name);
+  for (std::size_t index = 0; index < kRows.size(); ++index) {
+    if (kRows[index].name == wanted) return index;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> find_option(char letter) {
+  if (letter == 0) return std::nullopt;
+  for (std::size_t index = 0; index < kRows.size(); ++index) {
+    if (kRows[index].letter == letter) return index;
+  }
+  return std::nullopt;
+}
+
+bool is_flag(const OptionRow& row) { return row.value.empty(); }
+
+std::string did_you_mean_option(std::string_view name, std::string_view prefix) {
+  std::vector<std::string_view> names;
+  for (const OptionRow& row : kRows) names.push_back(row.name);
+  const std::string_view best = nearest(with_dashes(name), names);
+  return best.empty() ? std::string() : fmt::format("; did you mean {}{}?", prefix, best);
+}
+
+const Origin& origin_of(const Options& options, std::string_view name) {
+  static const Origin default_origin;
+  const std::optional<std::size_t> index = find_option(name);
+  return index && *index < options.origins.size() ? options.origins[*index] : default_origin;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace ddprof {
+
+// The one list of options. Parsing, environment, config file, --help, --show-config, --capture-config and
+// docs/commands.md all read it; an option that is not here does not exist.
+
+// Where the value lives. A row without a slot is a command of its own (--help, --version).
+using OptionSlot = std::variant<std::monostate, bool Options::*, std::string Options::*,
+                                std::int64_t Options::*, std::optional<std::int64_t> Options::*,
+                                std::vector<std::string> Options::*, Engine Options::*, LogLevel Options::*>;
+
+enum class OptionGroup : std::uint8_t {
+  target,
+  sampling,
+  output,
+  identity,
+  upload,
+  profiler,
+  configuration,
+  report
+};
+
+enum class OptionLevel : std::uint8_t {
+  basic,     // in --help
+  extended,  // in --help-extended and docs/commands.md
+  hidden,    // works; for developers
+};
+
+struct OptionRow {
+  std::string_view name;  // with dashes; underscores are accepted everywhere
+  char letter = 0;
+  std::string_view environment = {};
+  OptionSlot slot = {};
+  Command command = Command::wrap;  // without a slot: what it asks for
+  std::string_view value = {};      // what --help shows for the value: FILE, N; empty: a flag
+  OptionGroup group = OptionGroup::target;
+  OptionLevel level = OptionLevel::basic;
+  std::string_view help = {};
+  std::string_view default_note = {};  // when the default is not a plain value
+  std::string_view choices = {};       // allowed words, separated by spaces; for enums in their order
+  std::int64_t low = std::numeric_limits<std::int64_t>::min();
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  std::int64_t multiple = 1;
+  bool is_hexadecimal = false;
+  bool takes_word = false;  // a flag of which the original wants a value: a true or false may follow it
+  bool command_line_only = false;  // not in the config file
+  bool is_secret = false;          // masked when shown, never written
+  bool has_effect = true;          // false: accepted so that existing scripts work
+};
+
+inline constexpr std::string_view kNoEffectNote = "accepted, no effect in this version";
+
+[[nodiscard]] std::span<const OptionRow> option_table();
+[[nodiscard]] std::string_view group_title(OptionGroup group);
+
+// By long name without the leading dashes, in either spelling; nothing when there is none.
+[[nodiscard]] std::optional<std::size_t> find_option(std::string_view name);
+[[nodiscard]] std::optional<std::size_t> find_option(char letter);
+[[nodiscard]] bool is_flag(const OptionRow& row);
+
+// Dashes for underscores: the one spelling that names are compared in.
+[[nodiscard]] std::string with_dashes(std::string_view name);
+
+// "; did you mean --frequency?" for a mistyped long name, or nothing. `prefix` is "--" on the command line.
+[[nodiscard]] std::string did_you_mean_option(std::string_view name, std::string_view prefix);
+
+[[nodiscard]] const Origin& origin_of(const Options& options, std::string_view name);
+
+}  // namespace ddprof

@@ -1,0 +1,103 @@
+#include "cli/show_config.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/option_table.hpp"
+#include "cli/option_value.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::size_t kMaxValueWidth = 40;  // longer values push their own line, not the whole column
+
+struct Line {
+  std::string name, value, origin;
+};
+
+// Enough of a key to tell two apart, nothing to use.
+std::string masked(std::string_view secret) {
+  constexpr std::size_t kShown = 4;
+  if (secret.empty()) return {};
+  if (secret.size() < 4 * kShown) return "****";
+  return fmt::format("****{}", secret.substr(secret.size() - kShown));
+}
+
+std::string describe_event(const EventSpec& event) {
+  if (event.frequency != 0) return fmt::format("{} at {} Hz", event.name, event.frequency);
+  if (event.period == 1) return fmt::format("{}, every one", event.name);
+  return fmt::format("{} every {} {}", event.name, event.period,
+                     event.unit == "count" ? "events" : event.unit);
+}
+
+std::string value_of(const Options& options, const OptionRow& row) {
+  const std::string text = option_text(options, row);
+  if (row.is_secret) return masked(text);
+  return text;
+}
+
+std::string origin_text(const Options& options, const OptionRow& row) {
+  std::string text = describe(origin_of(options, row.name));
+  const bool is_set = origin_of(options, row.name).kind != Origin::Kind::default_value;
+  if (!row.has_effect && is_set) text += fmt::format(" ({})", kNoEffectNote);
+  return text;
+}
+
+std::string program_text(const Options& options) {
+  if (!options.program.empty()) return fmt::format("{}", fmt::join(options.program, " "));
+  if (options.pid) return fmt::format("process {}", *options.pid);
+  return options.global ? "every process" : "-";
+}
+
+std::vector<Line> make_lines(const Options& options) {
+  std::vector<Line> lines;
+  lines.push_back({"(target)", program_text(options), ""});
+  for (const EventSpec& event : options.events) lines.push_back({"(samples)", describe_event(event), ""});
+  for (const OptionRow& row : option_table()) {
+    if (std::holds_alternative<std::monostate>(row.slot) || row.group == OptionGroup::report) continue;
+    const bool is_default = origin_of(options, row.name).kind == Origin::Kind::default_value;
+    if (row.level == OptionLevel::hidden && is_default) continue;
+    std::string value = value_of(options, row);
+    lines.push_back(
+        {std::string(row.name), value.empty() ? "-" : std::move(value), origin_text(options, row)});
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string describe(const Origin& origin) {
+  switch (origin.kind) {
+    case Origin::Kind::command_line:
+      return "command line";
+    case Origin::Kind::environment:
+    case Origin::Kind::file:
+      return origin.detail;
+    case Origin::Kind::default_value:
+      break;
+  }
+  return origin.detail.empty() ? "default" : fmt::format("default: {}", origin.detail);
+}
+
+std::string show_config(const Options& options) {
+  const std::vector<Line> lines = make_lines(options);
+  std::size_t name_width = 0, value_width = 0;
+  for (const Line& line : lines) {
+    name_width = std::max(name_width, line.name.size());
+    if (!line.origin.empty())
+      value_width = std::max(value_width, std::min(line.value.size(), kMaxValueWidth));
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    if (line.origin.empty()) {
+      text += fmt::format("{:<{}}  {}\n", line.name, name_width, line.value);
+    } else {
+      text +=
+          fmt::format("{:<{}}  {:<{}}  {}\n", line.name, name_width, line.value, value_width, line.origin);
+    }
+  }
+  return text;
+}
+
+}  // namespace ddprof
