@@ -41,6 +41,7 @@ struct PerfOptions {
   std::uint32_t stack_bytes = 32 * 1024;  // per sample, unless the event says otherwise; rounded down to 8
   bool want_kernel = true;                // sample in the kernel and report its frames, where permitted
   PerCpuUse per_cpu = PerCpuUse::when_better;
+  int wake_fd = -1;  // borrowed: collect() returns early once this is readable (a signal has asked to stop)
 };
 
 enum class PerfMode : std::uint8_t { per_task, per_cpu };

@@ -1,0 +1,60 @@
+#include "runtime/profiling.hpp"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace ddprof {
+
+namespace {
+
+Result<void> set_affinity(const std::string& mask) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  std::size_t bit = 0;
+  std::string_view digits = mask;
+  if (digits.starts_with("0x") || digits.starts_with("0X")) digits.remove_prefix(2);
+  for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit, bit += 4) {
+    const char text[] = {*digit, '\0'};
+    char* end = nullptr;
+    unsigned long value = std::strtoul(text, &end, 16);
+    if (end == text) return make_error(ErrorCode::invalid_argument, "--cpu-affinity {}: not a hexadecimal mask", mask);
+    for (unsigned i = 0; i < 4; ++i) {
+      if ((value >> i & 1U) != 0 && bit + i < CPU_SETSIZE) CPU_SET(bit + i, &cpus);
+    }
+  }
+  if (::sched_setaffinity(0, sizeof cpus, &cpus) != 0) return errno_error(errno, "--cpu-affinity " + mask);
+  return {};
+}
+
+}  // namespace
+
+Result<void> apply_limits(const ProfilingRequest& request) {
+  if (request.nice && ::setpriority(PRIO_PROCESS, 0, *request.nice) != 0) {
+    return errno_error(errno, fmt::format("--nice {}", *request.nice));
+  }
+  if (!request.cpu_affinity.empty()) return set_affinity(request.cpu_affinity);
+  return {};
+}
+
+Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingRequest& request) {
+  PreparedProfiling prepared;
+  prepared.destination = TRY(request.make_destination(target.pid));
+  prepared.collector = TRY(PerfCollector::open(target, request.perf));
+  return prepared;
+}
+
+Summary profile(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+                const std::atomic<bool>& stop) {
+  SessionOptions options = request.session;
+  options.events = request.perf.events;
+  options.samples_kernel = prepared.collector->samples_kernel();
+  if (target.kind != PerfTarget::Kind::everything) options.root = target.pid;
+  options.is_started_by_us = target.kind == PerfTarget::Kind::about_to_exec;
+  Session session(*prepared.collector, *prepared.destination, std::move(options));
+  return session.run(stop);
+}
+
+}  // namespace ddprof

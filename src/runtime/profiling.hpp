@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "collect/perf/perf_collector.hpp"
+#include "export/destination.hpp"
+#include "session/session.hpp"
+
+namespace ddprof {
+
+// Everything that the user decided, for any way of starting.
+struct ProfilingRequest {
+  PerfOptions perf;
+  SessionOptions session;
+  std::function<Result<std::unique_ptr<Destination>>(Pid target)> make_destination;
+  std::optional<int> nice;
+  std::string cpu_affinity;  // hexadecimal mask
+  bool quiet = false;
+  std::function<void(const Error&)> say_error;          // one line on the user's terminal or log
+  std::function<void(const Summary&)> say_summary;
+};
+
+// Niceness and affinity of the calling process, as asked for.
+Result<void> apply_limits(const ProfilingRequest& request);
+
+// An opened collector and where its profiles go: all that can fail before the target runs.
+struct PreparedProfiling {
+  std::unique_ptr<PerfCollector> collector;
+  std::unique_ptr<Destination> destination;
+};
+
+Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingRequest& request);
+Summary profile(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+                const std::atomic<bool>& stop);
+
+}  // namespace ddprof

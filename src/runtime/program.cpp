@@ -1,0 +1,53 @@
+#include "runtime/program.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+namespace ddprof {
+
+namespace {
+
+Result<std::string> check_executable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return errno_error(errno, "cannot run " + path);
+  if (S_ISDIR(status.st_mode)) return make_error(ErrorCode::permission_denied, "cannot run {}: is a directory", path);
+  if (::access(path.c_str(), X_OK) != 0) {
+    return with_hint(errno_error(errno, "cannot run " + path), "make it executable: chmod +x " + path);
+  }
+  return path;
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return check_executable(name);
+  const char* variable = std::getenv("PATH");
+  std::string_view path = variable != nullptr ? variable : "/bin:/usr/bin";
+  Error refused = make_error(ErrorCode::not_found, "cannot run {}: no such command in PATH", name);
+  while (true) {
+    std::size_t colon = path.find(':');
+    std::string directory(path.substr(0, colon));
+    std::string candidate = (directory.empty() ? "." : directory) + "/" + name;
+    auto found = check_executable(candidate);
+    if (found) return found;
+    if (found.error().code != ErrorCode::not_found) refused = std::move(found).error();
+    if (colon == std::string_view::npos) return refused;
+    path.remove_prefix(colon + 1);
+  }
+}
+
+int exit_status_of(const Error& error) { return error.code == ErrorCode::not_found ? kExitNotFound : kExitNotExecutable; }
+
+Error exec_program(const std::vector<std::string>& program) {
+  std::vector<char*> arguments;
+  for (const std::string& argument : program) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  return errno_error(errno, "cannot run " + program[0]);
+}
+
+}  // namespace ddprof

@@ -1,0 +1,157 @@
+#include "runtime/recorder.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+
+#include "base/unique_fd.hpp"
+#include "runtime/program.hpp"
+#include "runtime/stop_signals.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// A child that has been forked and waits for the word to become the program.
+struct HeldChild {
+  pid_t pid = -1;
+  UniqueFd start;   // a byte written here lets it go
+  UniqueFd failed;  // errno of a failed exec; end of file when it has succeeded
+};
+
+Result<HeldChild> fork_held(const std::vector<std::string>& program) {
+  std::array<int, 2> start{};
+  std::array<int, 2> failed{};
+  if (::pipe2(start.data(), O_CLOEXEC) != 0) return errno_error(errno, "pipe");
+  UniqueFd start_reader(start[0]);
+  UniqueFd start_writer(start[1]);
+  if (::pipe2(failed.data(), O_CLOEXEC) != 0) return errno_error(errno, "pipe");
+  UniqueFd failed_reader(failed[0]);
+  UniqueFd failed_writer(failed[1]);
+  pid_t pid = ::fork();
+  if (pid < 0) return errno_error(errno, "fork");
+  if (pid == 0) {
+    start_writer.reset();  // else we would wait for ourselves when the profiler dies
+    char go = 0;
+    if (::read(start_reader.get(), &go, 1) != 1) std::_Exit(kExitNotExecutable);
+    [[maybe_unused]] Error error = exec_program(program);
+    int reason = errno;
+    [[maybe_unused]] ssize_t written = ::write(failed_writer.get(), &reason, sizeof reason);
+    std::_Exit(kExitNotFound);
+  }
+  return HeldChild{pid, std::move(start_writer), std::move(failed_reader)};
+}
+
+// Lets the child go; an errno when it could not become the program.
+std::optional<int> release(HeldChild& child) {
+  char go = 1;
+  if (::write(child.start.get(), &go, 1) != 1) return errno;
+  child.start.reset();
+  int reason = 0;
+  ssize_t count = 0;
+  while ((count = ::read(child.failed.get(), &reason, sizeof reason)) < 0 && errno == EINTR) {
+  }
+  return count == static_cast<ssize_t>(sizeof reason) ? std::optional(reason) : std::nullopt;
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+// Ends as the target ended, so that whoever waits for us cannot tell the difference.
+int end_like(int status) {
+  if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+  rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(WTERMSIG(status), SIG_DFL);
+  ::raise(WTERMSIG(status));
+  return 128 + WTERMSIG(status);
+}
+
+std::atomic<pid_t> forward_to{-1};
+void forward(int signal) { ::kill(forward_to, signal); }
+
+// Signals of the terminal reach the target by themselves; others that are meant for it are passed on.
+class TargetSignals {
+ public:
+  explicit TargetSignals(pid_t child) {
+    forward_to = child;
+    struct sigaction action {};
+    action.sa_handler = SIG_IGN;
+    ::sigaction(SIGINT, &action, &interrupt_);
+    ::sigaction(SIGQUIT, &action, &quit_);
+    action.sa_handler = forward;
+    action.sa_flags = SA_RESTART;
+    ::sigaction(SIGTERM, &action, &terminate_);
+    ::sigaction(SIGHUP, &action, &hang_up_);
+  }
+  ~TargetSignals() {
+    ::sigaction(SIGINT, &interrupt_, nullptr);
+    ::sigaction(SIGQUIT, &quit_, nullptr);
+    ::sigaction(SIGTERM, &terminate_, nullptr);
+    ::sigaction(SIGHUP, &hang_up_, nullptr);
+  }
+  TargetSignals(const TargetSignals&) = delete;
+  TargetSignals& operator=(const TargetSignals&) = delete;
+
+ private:
+  struct sigaction interrupt_ {}, quit_ {}, terminate_ {}, hang_up_ {};
+};
+
+}  // namespace
+
+int run_recorded(const std::vector<std::string>& program, ProfilingRequest request) {
+  if (auto found = find_program(program[0]); !found) {
+    request.say_error(found.error());
+    return exit_status_of(found.error());
+  }
+  auto child = fork_held(program);
+  if (!child) {
+    request.say_error(child.error());
+    return kExitNotExecutable;
+  }
+  TargetSignals passing(child->pid);
+  StopSignals child_ended({SIGCHLD});
+  request.perf.wake_fd = child_ended.wake_fd();
+  PerfTarget target = PerfTarget::command(Pid{child->pid});
+  auto limited = apply_limits(request);
+  auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());
+  if (!prepared) {
+    Error error = std::move(prepared).error();
+    error.message = "running without profiling: " + error.message;
+    request.say_error(error);
+  }
+  if (auto reason = release(*child)) {
+    wait_for(child->pid);
+    Error error = errno_error(*reason, "cannot run " + program[0]);
+    request.say_error(error);
+    return exit_status_of(error);
+  }
+  if (prepared) request.say_summary(profile(*prepared, target, request, child_ended.requested()));
+  return end_like(wait_for(child->pid));
+}
+
+int run_attached(const PerfTarget& target, ProfilingRequest request) {
+  StopSignals signals({SIGINT, SIGTERM});
+  request.perf.wake_fd = signals.wake_fd();
+  auto limited = apply_limits(request);
+  auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());
+  if (!prepared) {
+    request.say_error(prepared.error());
+    return 1;
+  }
+  Summary summary = profile(*prepared, target, request, signals.requested());
+  request.say_summary(summary);
+  return summary.outcome.failed > 0 ? 1 : 0;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,123 @@
+#include "runtime/wrapper.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/unique_fd.hpp"
+#include "runtime/program.hpp"
+#include "runtime/stop_signals.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// The target never waits longer than this for its profiler.
+constexpr int kReadyTimeoutMilliseconds = 2000;
+constexpr std::string_view kReady = "ready";
+
+// fork() without SIGCHLD at the end: the target may have that signal blocked, and would find it pending after exec.
+pid_t fork_silently() { return static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr)); }
+
+// The daemon keeps nothing of the user's but a terminal to print its summary on: whoever reads our standard output
+// through a pipe must see it end when the target ends.
+void let_go_of_the_users_descriptors(int keep, bool keep_output) {
+  bool has_terminal = ::isatty(STDERR_FILENO) == 1;
+  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  ::dup2(null.get(), STDIN_FILENO);
+  if (!keep_output) ::dup2(null.get(), STDOUT_FILENO);
+  if (!has_terminal && !keep_output) ::dup2(null.get(), STDERR_FILENO);
+  null.reset();
+  if (keep > STDERR_FILENO + 1) ::syscall(SYS_close_range, STDERR_FILENO + 1, keep - 1, 0);
+  ::syscall(SYS_close_range, keep + 1, ~0U, 0);
+}
+
+void reset_signals() {
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void tell(int fd, std::string_view message) {
+  // If the reader has given up, so be it: the target runs already.
+  [[maybe_unused]] ssize_t written = ::write(fd, message.data(), message.size());
+}
+
+// The life of the profiler beside the target.
+[[noreturn]] void run_beside(Pid target, UniqueFd ready, ProfilingRequest request) {
+  ::setsid();
+  reset_signals();
+  let_go_of_the_users_descriptors(ready.get(), static_cast<bool>(request.session.on_sample));
+  StopSignals signals({SIGTERM, SIGINT});
+  request.perf.wake_fd = signals.wake_fd();
+  PerfTarget perf_target = PerfTarget::command(target);
+  auto limited = apply_limits(request);
+  auto prepared = limited ? prepare(perf_target, request) : Result<PreparedProfiling>(std::move(limited).error());
+  if (!prepared) {
+    const Error& error = prepared.error();
+    tell(ready.get(), error.message + (error.hint.empty() ? "" : "\n  try: " + error.hint));
+    std::_Exit(1);
+  }
+  tell(ready.get(), kReady);
+  ready.reset();
+  Summary summary = profile(*prepared, perf_target, request, signals.requested());
+  request.say_summary(summary);
+  std::_Exit(0);
+}
+
+// Reads what the profiler has to say before the target starts: "ready", or why not.
+std::string wait_until_ready(int fd) {
+  std::string message;
+  std::array<char, 1024> buffer;
+  while (true) {
+    pollfd waiter{.fd = fd, .events = POLLIN, .revents = 0};
+    int count = ::poll(&waiter, 1, kReadyTimeoutMilliseconds);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return "the profiler did not start in time";
+    ssize_t got = ::read(fd, buffer.data(), buffer.size());
+    if (got <= 0) return message.empty() ? "the profiler ended unexpectedly" : message;
+    message.append(buffer.data(), static_cast<std::size_t>(got));
+    if (message == kReady) return message;
+  }
+}
+
+}  // namespace
+
+int run_wrapped(const std::vector<std::string>& program, ProfilingRequest request) {
+  if (auto found = find_program(program[0]); !found) {
+    request.say_error(found.error());
+    return exit_status_of(found.error());
+  }
+  std::array<int, 2> pipe{};
+  std::string answer = "cannot make a pipe";
+  if (::pipe2(pipe.data(), O_CLOEXEC) == 0) {
+    UniqueFd reader(pipe[0]);
+    UniqueFd writer(pipe[1]);
+    Pid target{::getpid()};
+    pid_t middle = fork_silently();
+    if (middle == 0) {
+      // Its parent is gone at once, so the profiler is nobody's child but init's.
+      if (fork_silently() == 0) run_beside(target, std::move(writer), std::move(request));
+      std::_Exit(0);
+    }
+    writer.reset();
+    while (::waitpid(middle, nullptr, __WALL) < 0 && errno == EINTR) {
+    }
+    answer = wait_until_ready(reader.get());
+  }
+  if (answer != kReady) request.say_error({ErrorCode::failed, "running without profiling: " + answer});
+  Error error = exec_program(program);
+  request.say_error(error);
+  return exit_status_of(error);
+}
+
+}  // namespace ddprof
