@@ -1,8 +1,13 @@
 // rust_shares SECONDS: two threads; each spends 3/4 of its CPU time at the end of a recursion, through a closure and a
 // trait object, and 1/4 in a plain function. No crates: the CPU clock is read through libc's own function.
 
-use std::hint::black_box;
 use std::thread;
+
+// std::hint::black_box is younger than the rustc of Debian 12.
+#[inline(always)]
+fn black_box<T: Copy>(value: T) -> T {
+    unsafe { std::ptr::read_volatile(&value) }
+}
 
 #[repr(C)]
 struct TimeSpec {

@@ -3,7 +3,7 @@
 import collections
 import gzip
 
-Sample = collections.namedtuple("Sample", "stack values labels addresses")  # stack: names, leaf first
+Sample = collections.namedtuple("Sample", "stack values labels addresses mappings")  # leaf first; inlined calls are names in stack only
 Mapping = collections.namedtuple("Mapping", "start limit offset path build_id")
 Profile = collections.namedtuple("Profile", "types samples mappings period period_type duration_ns time_ns comments default_type")
 
@@ -101,7 +101,8 @@ class Decoder:
         locations = numbers(found[1])
         stack = [name for location in locations for name in self.frames(location)]
         addresses = [first(self.locations[location], 3) for location in locations]
-        return Sample(stack, [signed(v) for v in numbers(found[2])], dict(self.label(l) for l in found[3]), addresses)
+        mappings = [self.mappings.get(first(self.locations[location], 2)) for location in locations]
+        return Sample(stack, [signed(v) for v in numbers(found[2])], dict(self.label(l) for l in found[3]), addresses, mappings)
 
     def profile(self):
         top = self.top

@@ -1,0 +1,192 @@
+"""The rows of the matrix: which programs, built how, run how. Variants of the puppets are built when a row needs them."""
+
+import collections
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PUPPETS = os.path.join(HERE, "puppets")
+
+# build: a function that returns the program's path, or None for programs of the system. during: a function that
+# drives the program while it runs, given the scratch folder. required: whether the row counts for the exit status.
+Row = collections.namedtuple("Row", "name build command during quick required needs")
+
+
+def row(name, build, command, during=None, quick=False, required=True, needs=()):
+    return Row(name, build, command, during, quick, required, needs)
+
+
+class Builder:
+    """Compiles a puppet once per set of flags; a variant that is newer than its sources is kept."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        os.makedirs(folder, exist_ok=True)
+
+    def is_current(self, source, output):
+        sources = [source] + [os.path.join(PUPPETS, name) for name in os.listdir(PUPPETS) if name.endswith(".h")]
+        return os.path.exists(output) and all(os.path.getmtime(s) < os.path.getmtime(output) for s in sources)
+
+    def compile(self, puppet, variant, command, environment=None):
+        source, output = os.path.join(PUPPETS, puppet), os.path.join(self.folder, variant)
+        if not self.is_current(source, output):
+            line = [part.format(source=source, output=output + ".new") for part in command]
+            done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  env=dict(os.environ, **(environment or {})))
+            if done.returncode != 0:
+                raise RuntimeError("%s\n%s" % (" ".join(line), done.stdout))
+            os.rename(output + ".new", output)
+        return output
+
+    def native(self, puppet, compiler, *flags):
+        stem, extension = os.path.splitext(puppet)
+        if extension == ".cpp":
+            compiler = {"gcc": "g++", "clang": "clang++"}[compiler]
+            flags += ("-std=c++20",)
+        variant = "_".join([stem, compiler.replace("+", "p")] + [flag.strip("-").replace("=", "") for flag in flags])
+        return self.compile(puppet, variant, [compiler, "-g", "-w", *flags, "-o", "{output}", "{source}", "-pthread", "-ldl"])
+
+    def rust(self, variant, *flags):
+        return self.compile("rust_shares.rs", "rust_" + variant, ["rustc", "-g", *flags, "-o", "{output}", "{source}"])
+
+    def go(self, variant, *flags):
+        environment = {"GO111MODULE": "off", "GOCACHE": os.path.join(self.folder, "go_cache")}
+        return self.compile("go_shares.go", "go_" + variant, ["go", "build", *flags, "-o", "{output}", "{source}"], environment)
+
+
+LINKS = {
+    "PIE": ("-fPIE", "-pie"),
+    "no-pie": ("-fno-pie", "-no-pie"),
+    "static": ("-fno-pie", "-no-pie", "-static"),
+    "static-pie": ("-fPIE", "-static-pie"),
+    "stripped": ("-fPIE", "-pie", "-s"),
+}
+FRAME_POINTERS = {"no fp": "-fomit-frame-pointer", "fp": "-fno-omit-frame-pointer"}
+# Each level, each kind of link and both settings of the frame pointer, once with each compiler or nearly so.
+QUICK = {
+    "gcc -O0 fp PIE", "gcc -O1 no fp no-pie", "gcc -O2 no fp PIE", "gcc -O2 no fp static", "gcc -O2 no fp stripped",
+    "gcc -O3 no fp static-pie", "clang -O0 no fp PIE", "clang -O1 fp static", "clang -O2 no fp PIE", "clang -O3 no fp stripped",
+    "clang -O3 no fp static-pie",
+}
+
+
+def compiled_rows(builder, seconds):
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O1", "-O2", "-O3"):
+            for pointer, pointer_flag in FRAME_POINTERS.items():
+                for link, link_flags in LINKS.items():
+                    name = "%s %s %s %s" % (compiler, level, pointer, link)
+
+                    def build(compiler=compiler, flags=(level, pointer_flag, *link_flags)):
+                        return builder.native("nested48.cpp", compiler, *flags)
+
+                    yield row(name, build, [str(seconds / 2)], quick=name in QUICK, needs=[compiler])
+
+
+def special_rows(builder, seconds):
+    text = str(seconds)
+    cases = [
+        ("alloca", "alloca_user.c", [text], True),
+        ("realigned frames", "realigned.c", [text], True),
+        ("qsort callback", "qsort_callback.c", [text], True),
+        ("signal handler", "signal_handler.c", [text, "plain"], True),
+        ("signal handler, own stack", "signal_handler.c", [text, "altstack"], True),
+        ("vdso", "vdso_caller.c", [text], True),
+        ("generated code", "jit.c", [text], True),
+        ("500 frames", "deep.cpp", ["500", "16", text], True),
+        ("500 frames, varying", "deep.cpp", ["500", "16", text, "varying"], True),
+        ("2,000 frames", "deep.cpp", ["2000", "16", text], True),
+        ("2,000 frames, varying", "deep.cpp", ["2000", "16", text, "varying"], True),
+        ("500 frames of 1 KB", "deep.cpp", ["500", "1024", text], False),
+        ("2,000 frames of 1 KB, varying", "deep.cpp", ["2000", "1024", text, "varying"], False),
+    ]
+    for compiler in ("gcc", "clang"):
+        for name, puppet, arguments, required in cases:
+            def build(puppet=puppet, compiler=compiler):
+                return builder.native(puppet, compiler, "-O2", "-fomit-frame-pointer")
+
+            yield row("%s -O2: %s" % (compiler, name), build, arguments, quick=compiler == "gcc", required=required, needs=[compiler])
+
+
+def other_language_rows(builder, seconds):
+    text = str(seconds / 2)
+    for level in "0123":
+        for pointer in ("no", "yes"):
+            flags = ("-Copt-level=" + level, "-Cforce-frame-pointers=" + pointer)
+            yield row("rustc -O%s %s" % (level, "fp" if pointer == "yes" else "no fp"),
+                      lambda flags=flags, v="O%s_%s" % (level, pointer): builder.rust(v, *flags), [text],
+                      quick=level + pointer in ("0no", "3no"), needs=["rustc"])
+    yield row("rustc -O3 static", lambda: builder.rust("static", "-Copt-level=3", "-Ctarget-feature=+crt-static"), [text], needs=["rustc"])
+    yield row("rustc -O3 stripped", lambda: builder.rust("stripped", "-Copt-level=3", "-Cstrip=symbols"), [text], quick=True, needs=["rustc"])
+    yield row("go", lambda: builder.go("plain"), [text], quick=True, needs=["go"])
+    yield row("go without optimisation", lambda: builder.go("slow", "-gcflags=-N -l"), [text], needs=["go"])
+    yield row("go PIE", lambda: builder.go("pie", "-buildmode=pie"), [text], needs=["go"])
+    yield row("go stripped", lambda: builder.go("stripped", "-ldflags=-s -w"), [text], quick=True, needs=["go"])
+
+
+PYTHON_WORK = """
+import json, re, time
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+while time.process_time() < %g:
+    fib(18); sorted(range(5000), key=lambda x: -x %% 97); json.loads(json.dumps({"a": list(range(500))}))
+    re.sub(r"(a+)b", lambda m: m.group(1), "aaab" * 500)
+"""
+NODE_WORK = """
+const deadline = %g * 1e6, fib = n => n < 2 ? n : fib(n - 1) + fib(n - 2);
+while (process.cpuUsage().user < deadline) {
+  fib(20); Array.from({length: 5000}, (_, i) => i * 7919 %% 5003).sort((a, b) => a - b);
+  JSON.parse(JSON.stringify({a: Array(500).fill("x")})); "aaab".repeat(500).replace(/(a+)b/g, (_, a) => a);
+}
+"""
+SQL_WORK = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT count(*), sum(i %% 7), group_concat(DISTINCT i %% 9) FROM n;"
+CPP_WORK = "#include <functional>\n#include <iostream>\n#include <map>\n#include <regex>\nint main() { std::regex r(\"a+\"); std::map<int, std::function<int(int)>> m; std::cout << m.size() << std::regex_match(\"a\", r); }\n"
+
+
+def redis_load(folder):
+    """Drives redis through its Unix socket, then ends it."""
+    socket = os.path.join(folder, "redis.sock")
+    end = time.monotonic() + 20
+    while not os.path.exists(socket) and time.monotonic() < end:
+        time.sleep(0.02)
+    for operations in ("set,get", "lpush,lrange_100", "zadd,incr"):
+        subprocess.run(["redis-benchmark", "-s", socket, "-q", "-t", operations, "-n", "30000", "-c", "20"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+    subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)
+
+
+def program_rows(seconds):
+    """Programs as the distribution ships them. {folder} is a scratch folder with the inputs that prepare_inputs makes."""
+    python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+    yield row("python3", None, [python, "-c", PYTHON_WORK % seconds], quick=True)
+    yield row("node --perf-basic-prof", None, ["node", "--perf-basic-prof", "-e", NODE_WORK % seconds], quick=True, needs=["node"])
+    yield row("sqlite3", None, ["sqlite3", ":memory:", SQL_WORK % (2000000 * seconds)], quick=True, needs=["sqlite3"])
+    yield row("xz", None, ["xz", "-6", "-T2", "--keep", "--force", "--stdout", "{folder}/data"], quick=True, needs=["xz"])
+    yield row("redis-server", None, ["redis-server", "--port", "0", "--unixsocket", "{folder}/redis.sock", "--save", "", "--dir", "{folder}"],
+              during=redis_load, quick=True, needs=["redis-server", "redis-benchmark", "redis-cli"])
+    yield row("clang++", None, ["clang++", "-std=c++20", "-O2", "-c", "-o", "{folder}/heavy.o", "{folder}/heavy.cpp"], quick=True, needs=["clang++"])
+
+
+def prepare_inputs(folder, seconds):
+    with open(os.path.join(folder, "heavy.cpp"), "w") as file:
+        file.write(CPP_WORK)
+    state, megabyte = 1, bytearray()
+    while len(megabyte) < 1 << 20:  # neither noise nor zeros
+        state = state * 1103515245 + 12345 & 0x7FFFFFFF
+        megabyte += b"%d some words that repeat " % (state % 9973)
+    with open(os.path.join(folder, "data"), "wb") as file:
+        for i in range(int(6 * seconds)):
+            file.write(megabyte[i * 1000:] + megabyte[:i * 1000])
+
+
+def all_rows(builder, seconds):
+    yield from compiled_rows(builder, seconds)
+    yield from special_rows(builder, seconds)
+    yield from other_language_rows(builder, seconds)
+    yield from program_rows(seconds)
+
+
+def missing_programs(one):
+    return [name for name in one.needs if not shutil.which(name)]

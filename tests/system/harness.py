@@ -1,0 +1,175 @@
+"""What system tests share: where the binary and the puppets are, how to run them, with and without privileges."""
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import pprof
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BINARY = os.path.abspath(os.environ.get("DDPROF_BINARY") or os.path.join(REPOSITORY, "build", "release", "ddprof"))
+PUPPETS = os.path.abspath(os.environ.get("DDPROF_PUPPETS") or os.path.join(REPOSITORY, "build", "dev", "puppets"))
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+IS_ROOT = os.geteuid() == 0
+NOBODY = 65534
+CPU, COUNT = "cpu/nanoseconds", "samples/count"
+
+
+def read_text(path):
+    with open(path) as file:
+        return file.read()
+
+
+def unprivileged(command):
+    """The command as a user without any privilege; as it is when the tests themselves have none."""
+    if not IS_ROOT:
+        return command
+    return ["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups", "--inh-caps=-all", "--"] + command
+
+
+def wait_for(condition, seconds, what):
+    """Polls for a state of another process that announces itself in no other way."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError("waited %d s in vain for %s" % (seconds, what))
+
+
+def processes_of(executable):
+    """PIDs of all processes that run this file, by identity and not by name."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if os.readlink("/proc/%s/exe" % entry) == executable:
+                found.append(int(entry))
+    return found
+
+
+class Recording:
+    """One finished run of the profiler: exit status, texts, and the profile that it left."""
+
+    def __init__(self, result, path):
+        self.status, self.stdout, self.stderr, self.path = result.returncode, result.stdout, result.stderr, path
+        self._profile = None
+
+    @property
+    def profile(self):
+        if self._profile is None:
+            self._profile = pprof.read(self.path)
+        return self._profile
+
+    def samples(self):
+        """Samples with a stack: those without stand for CPU time that no sample caught."""
+        return [s for s in self.profile.samples if not pprof.find_frame(s, pprof.ACCOUNTED)]
+
+    def count(self, function=None):
+        return sum(s.values[self.profile.types.index(COUNT)] for s in self.samples() if function is None or self.has(s, function))
+
+    def cpu_ns(self, where=lambda sample: True):
+        return pprof.total(self.profile, CPU, where)
+
+    @staticmethod
+    def has(sample, function):
+        """Whether the stack holds the function: its plain name, or the end of a qualified one."""
+        return any(name == function or re.search(r"(^|[:.])%s\b" % re.escape(function), name) for name in sample.stack)
+
+    def labels(self, key):
+        return {s.labels.get(key) for s in self.profile.samples}
+
+
+class SystemTest(unittest.TestCase):
+    """Each class has a folder that any user may read and write, with its own copy of the binary in it. The copy makes the
+    profiler's processes recognisable, and reachable for users who may not enter the build folder."""
+
+    maxDiff = None
+    numbers = itertools.count()
+
+    @classmethod
+    def setUpClass(cls):
+        if not os.access(BINARY, os.X_OK):
+            raise AssertionError("no ddprof at %s: run make build, or set DDPROF_BINARY" % BINARY)
+        cls.folder = tempfile.mkdtemp(prefix="ddprof_test_")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        os.chmod(cls.folder, 0o777)
+        cls.binary = os.path.join(cls.folder, "ddprof")
+        shutil.copy2(BINARY, cls.binary)
+        os.chmod(cls.binary, 0o755)
+
+    @classmethod
+    def puppet(cls, name):
+        source, copy = os.path.join(PUPPETS, name), os.path.join(cls.folder, "puppets", name)
+        if not os.path.exists(source):
+            raise unittest.SkipTest("no puppet %s: its compiler was not found when the tests were built" % name)
+        if not os.path.exists(copy):
+            os.makedirs(os.path.dirname(copy), exist_ok=True)
+            shutil.copy2(source, copy)
+        return copy
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder, name)
+
+    def run_command(self, command, **options):
+        options.setdefault("timeout", 120)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, **options)
+
+    def ddprof(self, *arguments, **options):
+        return self.run_command([self.binary, *arguments], **options)
+
+    def record(self, command, options=(), as_nobody=False, **run_options):
+        """ddprof record of a command, which must end well and leave a profile."""
+        path = self.path("%d.pb.gz" % next(self.numbers))
+        line = [self.binary, "record", *options, "-O", path, "--", *command]
+        result = self.run_command(unprivileged(line) if as_nobody else line, **run_options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertTrue(os.path.exists(path), "no profile was written\n" + result.stderr)
+        return Recording(result, path)
+
+    def wait_until_profiler_ends(self, seconds=20):
+        wait_for(lambda: not processes_of(self.binary), seconds, "the end of the profiler")
+
+    def assert_one_clear_line(self, stderr, *words):
+        """An error names its cause once; the cure may follow on a line of its own."""
+        lines = [line for line in stderr.splitlines() if line.strip()]
+        self.assertTrue(lines, "nothing was said")
+        self.assertLessEqual(len(lines), 3, stderr)
+        for word in words:
+            self.assertRegex(stderr, re.compile(word, re.IGNORECASE))
+
+
+@contextlib.contextmanager
+def paranoid(level):
+    """The kernel's setting for the time of one test. Skips where it cannot be had."""
+    before = read_text(PARANOID).strip()
+    if before == str(level):
+        yield
+        return
+    try:
+        with open(PARANOID, "w") as file:
+            file.write(str(level))
+    except OSError as error:
+        raise unittest.SkipTest("kernel.perf_event_paranoid is %s, and %d cannot be set: %s" % (before, level, error))
+    try:
+        yield
+    finally:
+        with open(PARANOID, "w") as file:
+            file.write(before)
+
+
+def needs_root(function):
+    return unittest.skipUnless(IS_ROOT, "needs root, to compare privileged and unprivileged runs")(function)
+
+
+def last_json(text):
+    return json.loads(text.strip().splitlines()[-1])

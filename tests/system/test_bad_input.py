@@ -1,0 +1,180 @@
+"""Whatever is wrong, one line says the cause and the cure, and the target runs wherever that is possible."""
+
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import unittest
+
+import harness
+
+
+class Options(harness.SystemTest):
+    def assert_refused(self, arguments, *words):
+        result = self.ddprof(*arguments)
+        self.assertNotEqual(result.returncode, 0, arguments)
+        self.assertLess(result.returncode, 126, "126 and more are the target's")
+        self.assertGreater(result.returncode, 0, "died: %s" % result.stderr)
+        self.assert_one_clear_line(result.stderr, *words)
+
+    def test_an_unknown_option_is_answered_with_the_nearest_one(self):
+        self.assert_refused(["--upload-perod", "10", "true"], "--upload-perod", "--upload-period")
+        self.assert_refused(["record", "--frequenzy", "10", "true"], "--frequenzy", "--frequency")
+
+    def test_an_unknown_event_is_answered_with_the_nearest_one(self):
+        self.assert_refused(["-e", "sCPPU", "true"], "sCPPU", "sCPU")
+        self.assert_refused(["record", "-e", "hINTS", "true"], "hINTS", "hINST")
+
+    def test_an_unknown_preset_is_named(self):
+        self.assert_refused(["--preset", "cpu_onyl", "true"], "cpu_onyl", "cpu_only")
+
+    def test_numbers_that_make_no_sense_are_named(self):
+        for arguments in (["-F", "0", "true"], ["-F", "many", "true"], ["-F", "-3", "true"], ["-d", "x", "-g"], ["-p", "x"], ["-p", "-5"],
+                          ["--stack-sample-size", "99999999", "true"], ["--stack-sample-size", "13", "true"]):
+            with self.subTest(arguments):
+                self.assert_refused(["record", *arguments] if "true" in arguments else arguments, arguments[0].lstrip("-"))
+
+    def test_contradictions_are_named(self):
+        self.assert_refused(["-p", "1", "true"], "-p|pid", "command")
+        self.assert_refused(["-p", "1", "-g"], "-p|pid", "-g|global")
+
+    def test_nothing_to_do_is_said(self):
+        result = self.ddprof()
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stdout + result.stderr, "(?i)command|usage")
+
+    def test_memory_events_are_not_in_this_version(self):
+        for arguments in (["-e", "sALLOC"], ["--preset", "alloc_only"], ["--preset", "alloc_live_heap"]):
+            result = self.ddprof(*arguments, self.puppet("cold_exit"), "code", "7")
+            self.assertRegex(result.stderr, "not in this version")
+            self.assertIn(result.returncode, range(1, 126))
+
+    def test_a_rate_above_the_kernels_is_said(self):
+        result = self.ddprof("record", "-F", "99999999", "-O", self.path("fast.pb.gz"), "--", self.puppet("cold_exit"), "code", "7")
+        self.assertRegex(result.stderr, "(?i)perf_event_max_sample_rate|highest|at most|above")
+
+    def test_a_report_of_nothing_and_of_nonsense_is_refused(self):
+        self.assert_refused(["report", self.path("no_such_file.pb.gz")], "no_such_file", "no such file")
+        for name, content in (("empty", b""), ("text", b"hello, this is no profile\n"), ("gzip", b"\x1f\x8b\x08\x00garbage"), ("zeros", bytes(5000))):
+            with open(self.path(name), "wb") as file:
+                file.write(content)
+            with self.subTest(name):
+                self.assert_refused(["report", self.path(name)], name)
+
+
+class Output(harness.SystemTest):
+    def assert_target_ran_and_loss_was_said(self, result, *words):
+        self.assertIn("ran", result.stdout, result.stderr)
+        for word in words:
+            self.assertRegex(result.stderr, "(?i)" + word)
+        self.assertNotEqual(result.returncode, 0, "a profile that was asked for is missing")
+
+    def test_a_folder_that_may_not_be_written(self):
+        folder = self.path("locked")
+        os.mkdir(folder, 0o755)
+        command = [self.binary, "record", "-O", os.path.join(folder, "x.pb.gz"), "--", "sh", "-c", "echo ran"]
+        if not harness.IS_ROOT:
+            os.chmod(folder, 0o555)
+        with harness.paranoid(2):
+            result = self.run_command(harness.unprivileged(command))
+        self.assert_target_ran_and_loss_was_said(result, "locked", "permission denied")
+
+    def test_a_folder_that_does_not_exist(self):
+        result = self.ddprof("record", "-O", self.path("no/such/folder/x.pb.gz"), "--", "sh", "-c", "echo ran")
+        self.assert_target_ran_and_loss_was_said(result, "no/such/folder", "no such file or directory|does not exist")
+
+    def test_a_full_disk(self):
+        if not harness.IS_ROOT:
+            self.skipTest("needs root, to mount a small tmpfs")
+        folder = self.path("full")
+        os.mkdir(folder)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "ddprof_test", folder], stderr=subprocess.PIPE, text=True)
+        if mounted.returncode != 0:
+            self.skipTest("cannot mount a tmpfs: " + mounted.stderr.strip())
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=False)
+        with open(os.path.join(folder, "filler"), "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        path = os.path.join(folder, "x.pb.gz")
+        result = self.ddprof("record", "-O", path, "--", "sh", "-c", "echo ran")
+        self.assert_target_ran_and_loss_was_said(result, "no space left")
+        self.assertFalse(os.path.exists(path) and os.path.getsize(path) > 0, "half a profile was left behind")
+
+    def test_an_extension_that_means_nothing(self):
+        result = self.ddprof("record", "-O", self.path("x.jpeg"), "--", "sh", "-c", "echo ran")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"(?i)jpeg")
+        self.assertRegex(result.stderr, r"\.pb\.gz")
+
+
+class Limits(harness.SystemTest):
+    def test_no_locked_memory_shrinks_the_rings_or_says_why_not(self):
+        def no_locked_memory():
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+
+        with harness.paranoid(2):
+            recording = self.record([self.puppet("split"), "1", "0.5"], as_nobody=True, preexec_fn=no_locked_memory)
+        self.assertGreater(recording.count("spend_70"), 20)
+
+    def test_several_profilers_of_one_user_share_the_locked_memory(self):
+        command = harness.unprivileged([self.binary, "record", "-O", self.path("many_{}.pb.gz"), "--", self.puppet("split"), "1", "0.5"])
+        with harness.paranoid(2):
+            running = [subprocess.Popen([part.format(i) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                       for i in range(6)]
+            for process in running:
+                _, stderr = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 0, stderr)
+
+
+class HostileFiles(harness.SystemTest):
+    """Modules of the target whose bytes lie. The loader does not read what the profiler reads, so the target runs."""
+
+    def profile_with(self, change):
+        path = self.path("hostile.so")
+        shutil.copy2(self.puppet("plugin.so"), path)
+        with open(path, "r+b") as file:
+            data = bytearray(file.read())
+            change(data)
+            file.seek(0)
+            file.write(data)
+        recording = self.record([self.puppet("dlopen_user"), path, "0.3"], ["-F", "499"])
+        self.assertGreater(recording.count(), 100)
+        return recording
+
+    def test_section_headers_behind_the_end(self):
+        self.profile_with(lambda data: struct.pack_into("<Q", data, 40, 1 << 60))
+
+    def test_more_section_headers_than_bytes(self):
+        self.profile_with(lambda data: struct.pack_into("<HHH", data, 58, 64, 0xFFFF, 0xFFFE))
+
+    def test_unwind_information_of_noise(self):
+        for section in (".eh_frame", ".eh_frame_hdr"):
+            for byte in (0xFF, 0x80, 0x01):
+                with self.subTest((section, byte)):
+                    def overwrite(data):
+                        offset, size = section_range(self.puppet("plugin.so"), section)
+                        data[offset + 4:offset + size] = bytes([byte]) * (size - 4)
+                    self.profile_with(overwrite)
+
+    def test_symbols_of_noise(self):
+        def overwrite(data):
+            offset, size = section_range(self.puppet("plugin.so"), ".symtab")
+            data[offset:offset + size] = b"\xff" * size
+        self.profile_with(overwrite)
+
+
+def section_range(path, name):
+    text = subprocess.run(["readelf", "-SW", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    for line in text.splitlines():
+        parts = line.replace("[ ", "[").split()
+        if len(parts) > 5 and parts[1] == name:
+            return int(parts[4], 16), int(parts[5], 16)
+    raise AssertionError("no %s in %s" % (name, path))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,21 @@
+"""Stacks reach their root, on the quick part of the matrix. tests/matrix.py without --quick is the whole of it."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+import harness
+
+
+class Matrix(unittest.TestCase):
+    def test_stacks_of_all_kinds_of_programs_reach_the_root(self):
+        script = os.path.join(harness.REPOSITORY, "tests", "matrix.py")
+        done = subprocess.run([sys.executable, "-B", script, "--quick", "--binary", harness.BINARY], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=280)
+        print(done.stdout)
+        self.assertEqual(done.returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

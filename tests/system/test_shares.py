@@ -1,0 +1,129 @@
+"""Where CPU time goes, against puppets that know the truth, and against another reader of the same file."""
+
+import collections
+import math
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import harness
+import pprof
+
+
+class Shares(harness.SystemTest):
+    """A share measured with n samples has a standard deviation of at most sqrt(p (1 - p) / n)."""
+
+    recordings = {}
+
+    def recording(self, threads, seconds, frequency):
+        key = (threads, seconds, frequency)
+        if key not in self.recordings:
+            self.recordings[key] = self.record([self.puppet("split"), str(threads), str(seconds)], ["-F", str(frequency)])
+        return self.recordings[key]
+
+    def assert_share(self, recording, function, share):
+        samples = recording.count()
+        deviation = math.sqrt(share * (1 - share) / samples)
+        measured = recording.count(function) / samples
+        self.assertLess(abs(measured - share), 3 * deviation, "%s: %.4f of %d samples" % (function, measured, samples))
+        by_time = recording.cpu_ns(lambda s: recording.has(s, function)) / recording.cpu_ns()
+        self.assertLess(abs(by_time - share), 3 * deviation, "%s: %.4f of the CPU time" % (function, by_time))
+
+    def assert_split(self, recording):
+        self.assert_share(recording, "spend_70", 0.70)
+        self.assert_share(recording, "spend_20", 0.20)
+        self.assert_share(recording, "spend_10", 0.10)
+
+    def test_one_thread_has_its_true_shares(self):
+        recording = self.recording(1, 4, 99)
+        self.assertAlmostEqual(recording.count(), 4 * 99, delta=12)
+        self.assert_split(recording)
+
+    def test_eight_threads_have_their_true_shares(self):
+        recording = self.recording(8, 1, 999)
+        self.assertAlmostEqual(recording.count(), 8 * 999, delta=8 * 999 * 0.03)
+        self.assert_split(recording)
+
+    def test_the_total_is_what_the_program_spent(self):
+        for threads, seconds, frequency in ((1, 4, 99), (8, 1, 999)):
+            recording = self.recording(threads, seconds, frequency)
+            self.assertAlmostEqual(recording.cpu_ns() / 1e9, threads * seconds, delta=0.01 * threads * seconds)
+
+    def test_each_thread_has_its_own_total(self):
+        recording = self.recording(8, 1, 999)
+        spent = collections.Counter()
+        for sample in recording.profile.samples:
+            if recording.has(sample, "spend"):
+                spent[sample.labels["thread id"]] += sample.values[recording.profile.types.index(harness.CPU)]
+        self.assertEqual(len(spent), 8)
+        for thread, nanoseconds in spent.items():
+            self.assertAlmostEqual(nanoseconds / 1e9, 1.0, delta=0.03, msg="thread %s" % thread)
+
+    def test_go_tool_pprof_agrees_to_the_sample(self):
+        if not shutil.which("go"):
+            self.skipTest("go is not installed (golang-go)")
+        for recording in (self.recording(1, 4, 99), self.recording(8, 1, 999)):
+            flat, cumulative = go_top(recording.path)
+            our_flat, our_cumulative = our_top(recording.profile)
+            self.assertEqual(flat, our_flat)
+            self.assertEqual(cumulative, our_cumulative)
+            self.assertEqual(go_raw_totals(recording.path),
+                             [pprof.total(recording.profile, column) for column in recording.profile.types])
+
+    def test_rust_and_go_programs_have_their_true_shares(self):
+        for name, hot, cold in (("rust_shares", "rust_hot", "rust_cold"), ("go_shares", "goHot", "goCold")):
+            with self.subTest(name):
+                recording = self.record([self.puppet(name), "1"], ["-F", "499"])
+                self.assert_share(recording, hot, 0.75)
+                self.assert_share(recording, cold, 0.25)
+
+    def test_any_event_period_gives_the_same_shares(self):
+        recording = self.record([self.puppet("split"), "1", "1"], ["-e", "sCPU period=2000000"])
+        self.assertAlmostEqual(recording.count(), 500, delta=15)
+        self.assert_split(recording)
+
+
+def our_top(profile):
+    column = profile.types.index(harness.COUNT)
+    flat, cumulative = collections.Counter(), collections.Counter()
+    for sample in profile.samples:
+        flat[sample.stack[0]] += sample.values[column]
+        for name in set(sample.stack):
+            cumulative[name] += sample.values[column]
+    return +flat, +cumulative
+
+
+def go_pprof(*arguments):
+    environment = dict(os.environ, PPROF_TMPDIR="/tmp", PPROF_BINARY_PATH="/nonexistent")
+    return subprocess.run(["go", "tool", "pprof", "-symbolize=none", *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=True, timeout=60, env=environment).stdout
+
+
+def go_top(path):
+    text = go_pprof("-top", "-sample_index=samples", "-nodefraction=0", "-edgefraction=0", "-nodecount=1000000", path)
+    flat, cumulative = collections.Counter(), collections.Counter()
+    rows = text[text.index("flat%"):].splitlines()[1:]
+    for row in rows:
+        own, _, _, total, _, name = row.split(None, 5)
+        name = re.sub(r" \((partial-)?inline\)$", "", name)
+        flat[name] += int(own)
+        cumulative[name] += int(total)
+    return +flat, +cumulative
+
+
+def go_raw_totals(path):
+    """The sums of all value columns, from the listing of samples."""
+    text = go_pprof("-raw", path)
+    totals = None
+    for row in text[text.index("\nSamples:"):text.index("\nLocations")].splitlines():
+        match = re.match(r"^\s+(-?\d+(?:\s+-?\d+)*): ", row)
+        if match:
+            values = [int(value) for value in match.group(1).split()]
+            totals = values if totals is None else [a + b for a, b in zip(totals, values)]
+    return totals
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,55 @@
+"""What is gone when the profiler looks: programs replaced by exec, ended processes, unloaded and deleted libraries."""
+
+import collections
+import shutil
+import unittest
+
+import harness
+
+
+class ShortLived(harness.SystemTest):
+    def test_names_follow_fork_and_exec(self):
+        recording = self.record([self.puppet("exec_chain"), "200", self.puppet("split"), "1", "0.2"], ["-F", "499"])
+        names, pids = collections.defaultdict(set), collections.defaultdict(set)
+        for sample in recording.samples():
+            for function in ("burn_before_exec", "burn_in_forked", "spend_70"):
+                if recording.has(sample, function):
+                    names[function].add(sample.labels["process name"])
+                    pids[function].add(sample.labels["pid"])
+        self.assertEqual(names, {"burn_before_exec": {"before-exec"}, "burn_in_forked": {"forked"}, "spend_70": {"split"}})
+        self.assertEqual(pids["spend_70"], pids["burn_before_exec"] | pids["burn_in_forked"])
+        self.assertEqual(len(pids["spend_70"]), 2)
+
+    def test_programs_of_a_shell_loop_have_their_names(self):
+        recording = self.record(["sh", "-c", "for i in $(seq 300); do /bin/true; done"])
+        spent = collections.Counter()
+        for sample in recording.profile.samples:
+            spent[sample.labels["process name"]] += sample.values[recording.profile.types.index(harness.CPU)]
+        self.assertGreater(spent["true"], 0.2 * sum(spent.values()), spent)
+        self.assertLessEqual(set(spent), {"sh", "true", "seq"})
+
+    def dlopen(self, mode):
+        library = self.path("plugin_%s.so" % mode)
+        shutil.copy2(self.puppet("plugin.so"), library)
+        recording = self.record([self.puppet("dlopen_user"), library, "0.5", mode], ["-F", "499"])
+        self.assertGreater(recording.count("burn_in_plugin") / recording.count(), 0.95)
+        return recording
+
+    def test_a_library_loaded_at_run_time_is_named(self):
+        recording = self.dlopen("keep")
+        self.assertTrue(any(mapping.path.endswith("plugin_keep.so") and mapping.build_id for mapping in recording.profile.mappings))
+
+    def test_a_library_deleted_while_in_use_is_named(self):
+        self.dlopen("unlink")
+
+    def test_a_library_unloaded_before_the_end_is_named(self):
+        self.dlopen("close")
+
+    def test_generated_code_is_passed_and_named_by_its_map(self):
+        recording = self.record([self.puppet("jit"), "1", "map"], ["-F", "499"])
+        self.assertGreater(recording.count("main") / recording.count(), 0.99, "stacks stop at generated code")
+        self.assertGreater(recording.count("jitted_function") / recording.count(), 0.95)
+
+
+if __name__ == "__main__":
+    unittest.main()
