@@ -27,22 +27,24 @@ class SymbolTable {
   static SymbolTable build(const ElfFile& file);
 
   [[nodiscard]] std::optional<Symbol> find(std::uint64_t elf_address) const;
-  [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] std::size_t size() const { return pieces_.size(); }
+  [[nodiscard]] bool empty() const { return pieces_.empty(); }
   [[nodiscard]] std::size_t memory_bytes() const {
-    return names_.capacity() + entries_.capacity() * sizeof(Entry);
+    return names_.capacity() + pieces_.capacity() * sizeof(Piece);
   }
 
  private:
-  struct Entry {
+  // Code from `start` on that belongs to one symbol. Symbols that overlap are cut into disjoint pieces when
+  // the table is built, so that a search is one bisection whatever the file says.
+  struct Piece {
     std::uint64_t start = 0;
     std::uint32_t size = 0;
+    std::uint32_t symbol_offset = 0;  // how far behind the symbol's start the piece begins
+    std::uint32_t symbol_size = 0;
     std::uint32_t name = 0;  // offset into names_, zero-terminated
-    std::uint64_t covered_to =
-        0;  // end of the furthest-reaching entry up to this one: where a search may stop
   };
 
-  std::vector<Entry> entries_;  // by start; nested symbols follow the one around them
+  std::vector<Piece> pieces_;
   std::string names_;
 };
 
