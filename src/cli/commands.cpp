@@ -1,0 +1,114 @@
+#include "cli/commands.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "base/read_file.hpp"
+#include "cli/config_file.hpp"
+#include "cli/help.hpp"
+#include "cli/profiling_request.hpp"
+#include "cli/report.hpp"
+#include "cli/show_config.hpp"
+#include "encode/pprof.hpp"
+#include "export/file_destination.hpp"
+#include "runtime/program.hpp"
+#include "runtime/recorder.hpp"
+#include "runtime/wrapper.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::size_t kMaxProfileBytes = std::size_t{1} << 30U;
+constexpr std::size_t kPlainWidth = 100;
+
+int print(const std::string& text) {
+  bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  return is_written ? 0 : 1;
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+  return kPlainWidth;
+}
+
+Result<std::string> report_on(const std::string& path, const Options& options) {
+  std::string bytes = TRY(read_file(path, kMaxProfileBytes));
+  auto profile = decode_pprof(std::as_bytes(std::span(bytes)));
+  if (!profile) {
+    Error error = std::move(profile).error();
+    error.message = fmt::format("read {}: {}", path, error.message);
+    return error;
+  }
+  ReportOptions report;
+  report.title = path;
+  report.top = static_cast<std::size_t>(options.top);
+  report.width = terminal_width();
+  report.color = ::isatty(STDOUT_FILENO) == 1;
+  return render_report(*profile, report);
+}
+
+int report(const Options& options) {
+  for (const std::string& path : options.files) {
+    auto text = report_on(path, options);
+    if (!text) {
+      say_error(text.error());
+      return 1;
+    }
+    if (int status = print(*text); status != 0) return status;
+  }
+  return 0;
+}
+
+int exec_unprofiled(const Options& options) {
+  if (auto found = find_program(options.program[0]); !found) {
+    say_error(found.error());
+    return exit_status_of(found.error());
+  }
+  Error error = exec_program(options.program);
+  say_error(error);
+  return exit_status_of(error);
+}
+
+Result<void> write_captured_config(const Options& options) {
+  if (options.capture_config.empty()) return {};
+  return write_file_atomically(options.capture_config, capture_config(options));
+}
+
+int run_profiling(const Options& options) {
+  bool has_program = !options.program.empty();
+  if (!options.enable && has_program) return exec_unprofiled(options);
+  if (!options.enable) return 0;
+  ProfilingRequest request = make_profiling_request(options);
+  if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));
+  if (has_program) return run_recorded(options.program, std::move(request));
+  PerfTarget target = options.pid ? PerfTarget::process(Pid{static_cast<std::int32_t>(*options.pid)}) : PerfTarget::whole_host();
+  return run_attached(target, std::move(request));
+}
+
+}  // namespace
+
+int run_command(const Options& options) {
+  switch (options.command) {
+    case Command::version: return print(version_text());
+    case Command::help: return print(help_text());
+    case Command::help_extended: return print(help_extended_text());
+    case Command::help_markdown: return print(commands_markdown());
+    case Command::help_events: return print(events_help());
+    case Command::report: return report(options);
+    default: break;
+  }
+  if (auto written = write_captured_config(options); !written) {
+    say_error(written.error());
+    return 1;
+  }
+  if (options.show_config) fmt::print(stderr, "{}", show_config(options));
+  if (options.command == Command::configuration) return 0;
+  return run_profiling(options);
+}
+
+}  // namespace ddprof

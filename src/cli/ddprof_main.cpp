@@ -1,0 +1,24 @@
+#include <cstdlib>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/read_file.hpp"
+#include "cli/commands.hpp"
+#include "cli/option_parser.hpp"
+#include "cli/profiling_request.hpp"
+
+int main(int count, char** arguments) {
+  using namespace ddprof;
+  auto environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+  };
+  auto read = [](const std::string& path) { return read_file(path); };
+  auto options = parse_options(std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(1), environment, read);
+  if (!options) {
+    say_error(options.error());
+    return kExitUsage;
+  }
+  return run_command(*options);
+}

@@ -1,0 +1,136 @@
+#include "cli/profiling_request.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/read_file.hpp"
+#include "export/file_destination.hpp"
+#include "session/sample_printer.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// At high rates the copy is what costs the target most (docs/overhead.md), so it shrinks to perf's 8 KiB unless the
+// user chose; what it then cannot hold is completed from the thread's known outer frames.
+constexpr std::uint64_t kHighFrequency = 250;
+constexpr std::uint32_t kStackBytesAtHighFrequency = 8192;
+
+std::string name_of_target(const Options& options, Pid target) {
+  if (!options.program.empty()) {
+    const std::string& path = options.program.front();
+    return path.substr(path.rfind('/') + 1);
+  }
+  if (options.global) return "host";
+  auto comm = read_file(fmt::format("/proc/{}/comm", to_int(target)));
+  return comm ? comm->substr(0, comm->find('\n')) : "process";
+}
+
+// Where profiles are kept when nobody said where: the user's state directory, as XDG names it.
+Result<std::string> state_directory() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  const char* home = std::getenv("HOME");
+  if (state == nullptr && home == nullptr) {
+    return with_hint(make_error(ErrorCode::not_found, "no place for profiles: neither XDG_STATE_HOME nor HOME is set"),
+                     "--output FILE");
+  }
+  std::string directory = (state != nullptr ? std::string(state) : std::string(home) + "/.local/state") + "/ddprof";
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  if (failed) return with_hint(errno_error(failed.value(), "create " + directory), "--output FILE");
+  ::chmod(directory.c_str(), 0700);
+  return directory;
+}
+
+template <typename Kind>
+Result<std::unique_ptr<Destination>> own(Result<Kind> destination) {
+  if (!destination) return std::move(destination).error();
+  return std::unique_ptr<Destination>(std::make_unique<Kind>(std::move(destination).value()));
+}
+
+bool is_directory(const std::string& path) { return path.ends_with('/') || std::filesystem::is_directory(path); }
+
+Result<std::unique_ptr<Destination>> make_destination(const Options& options, const std::string& working_directory, Pid target) {
+  std::string name = fmt::format("{}-{}", name_of_target(options, target), to_int(target));
+  auto absolute = [&](const std::string& path) { return path.starts_with('/') ? path : working_directory + "/" + path; };
+  if (!options.debug_pprof_prefix.empty()) return own(PeriodicFileDestination::create(absolute(options.debug_pprof_prefix)));
+  if (!options.output.empty() && is_directory(options.output)) {
+    return own(PeriodicFileDestination::create(absolute(options.output) + "/" + name));
+  }
+  if (!options.output.empty()) return own(FileDestination::create(absolute(options.output)));
+  if (options.command == Command::record) return own(FileDestination::create(absolute("ddprof-" + name + ".pb.gz")));
+  return own(PeriodicFileDestination::create(TRY(state_directory()) + "/" + name));
+}
+
+// One file for the whole run, or one per period.
+bool is_periodic(const Options& options) {
+  if (!options.debug_pprof_prefix.empty()) return true;
+  if (options.output.empty()) return options.command != Command::record;
+  return is_directory(options.output);
+}
+
+PerfOptions make_perf_options(const Options& options) {
+  PerfOptions perf;
+  perf.events = options.events;
+  perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes);
+  bool is_chosen = options.stack_sample_bytes != Options().stack_sample_bytes;
+  for (const EventSpec& event : perf.events) {
+    if (!is_chosen && event.frequency > kHighFrequency) perf.stack_bytes = kStackBytesAtHighFrequency;
+  }
+  return perf;
+}
+
+void print_progress(const Summary& summary) {
+  fmt::print(stderr, "\r\033[Kddprof: {:.0f} s, {} samples, {} lost", std::chrono::duration<double>(summary.duration).count(),
+             with_thousands(summary.stacks), with_thousands(summary.collector.lost_records));
+  std::fflush(stderr);
+}
+
+}  // namespace
+
+void say_error(const Error& error) {
+  fmt::print(stderr, "ddprof: {}\n", error.message);
+  if (!error.hint.empty()) fmt::print(stderr, "  try: {}\n", error.hint);
+}
+
+ProfilingRequest make_profiling_request(const Options& options) {
+  ProfilingRequest request;
+  request.perf = make_perf_options(options);
+  request.session.symbolize = !options.disable_symbolization;
+  request.session.notices = options.notices;
+  if (is_periodic(options)) request.session.period = std::chrono::seconds(options.upload_period_seconds);
+  if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
+  if (options.show_samples) {
+    auto namer = std::make_shared<Namer>(!options.disable_symbolization);
+    request.session.on_sample = [namer](const SampleEvent& sample, const BuiltStack& stack, const ProcessTable& processes,
+                                        const FileRegistry& files) {
+      std::string line = sample_line(sample, stack, processes, files, *namer);
+      std::fwrite(line.data(), 1, line.size(), stdout);
+    };
+  }
+  bool is_in_front = options.command != Command::wrap;
+  bool has_terminal = ::isatty(STDERR_FILENO) == 1;
+  if (is_in_front && has_terminal && !options.quiet) request.session.on_progress = print_progress;
+  std::error_code no_directory;  // deleted under us: relative paths will fail with their own message
+  request.make_destination = [options, directory = std::filesystem::current_path(no_directory).string()](Pid target) {
+    return make_destination(options, directory, target);
+  };
+  if (options.nice) request.nice = static_cast<int>(*options.nice);
+  request.cpu_affinity = options.cpu_affinity;
+  request.say_error = say_error;
+  request.say_summary = [quiet = options.quiet, has_progress = static_cast<bool>(request.session.on_progress)](const Summary& summary) {
+    std::fflush(stdout);
+    if (quiet && !summary.outcome.first_error) return;
+    fmt::print(stderr, "{}{}", has_progress ? "\r\033[K" : "", render_summary(summary));
+  };
+  return request;
+}
+
+}  // namespace ddprof

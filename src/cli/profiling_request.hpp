@@ -1,0 +1,14 @@
+#pragma once
+
+#include "cli/options.hpp"
+#include "runtime/profiling.hpp"
+
+namespace ddprof {
+
+// What the options mean for a run: events and rings, periods, destinations, and who prints what.
+ProfilingRequest make_profiling_request(const Options& options);
+
+// "ddprof: message" and the cure under it, on standard error.
+void say_error(const Error& error);
+
+}  // namespace ddprof
