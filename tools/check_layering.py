@@ -15,7 +15,7 @@ LEVELS = {
     "wire": 0, "base": 0,
     "elf": 1, "encode_proto": 1,
     "unwind": 2, "symbol": 2, "process": 2, "profile": 2,
-    "collect": 3, "collect_perf": 3, "encode": 3,
+    "collect": 3, "collect_perf": 3, "encode": 3, "unwind_oracle": 3,
     "export": 4,
     "session": 5,
     "runtime": 6,

@@ -1,0 +1,71 @@
+#!/bin/bash
+# Everything that `make test` runs, with one count at the end. `tools/test.sh quick` leaves out what takes minutes.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+mode=${1:-all}
+jobs=$(nproc)
+passed=0 failed=0 skipped=0
+
+# A check that is one test: its name, then the command.
+check() {
+  local name=$1 log
+  shift
+  log=$(mktemp)
+  if "$@" >"$log" 2>&1; then
+    passed=$((passed + 1))
+    echo "ok      $name"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $name"
+    tail -n 60 "$log"
+  fi
+  rm -f "$log"
+}
+
+# A ctest run: its tests are counted one by one.
+ctests() {
+  local name=$1 folder=$2 log
+  shift 2
+  log=$(mktemp)
+  ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@" >"$log" 2>&1
+  local total bad missed
+  total=$(sed -n 's/.* tests failed out of \([0-9]*\)$/\1/p' "$log")
+  bad=$(sed -n 's/.* \([0-9]*\) tests failed out of .*/\1/p' "$log")
+  missed=$(grep -c '\*\*\*Skipped' "$log")
+  if [ -z "$total" ]; then bad=1 total=1 missed=0; fi
+  passed=$((passed + total - bad - missed)) failed=$((failed + bad)) skipped=$((skipped + missed))
+  echo "$([ "$bad" = 0 ] && echo "ok     " || echo "FAILED ") $name: $total tests, $bad failed, $missed skipped"
+  # Whoever skips says why; so do we.
+  grep -E 'SKIP|skipped [^0-9]' "$log" | sort -u | head -20
+  [ "$bad" = 0 ] || grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed|^ +Start +[0-9]+:' "$log" | tail -n 200
+  rm -f "$log"
+}
+
+build() {
+  cmake --preset "$1" >/dev/null && cmake --build --preset "$1" -j "$jobs" "${@:2}"
+}
+
+check "layering" tools/check_layering.py
+check "format" tools/check_format.sh
+check "build: release" build release --target ddprof
+check "build: tests" build dev
+ctests "unit tests" build/dev -L unit -j "$jobs"
+check "documentation of the command line is current" tools/check_docs.sh
+if [ "$mode" = all ]; then
+  ctests "system tests" build/dev -L system
+  check "artefact: libraries and size" tools/check_artefact.sh
+  check "clang-tidy" tools/check_tidy.sh
+  check "build: asan and ubsan" build asan
+  ctests "unit tests under asan and ubsan" build/asan -L unit -j "$jobs"
+  ctests "system tests under asan and ubsan" build/asan -L sanitizer
+  check "build: tsan" build tsan
+  ctests "unit tests under tsan" build/tsan -L unit -j "$jobs"
+  ctests "system tests under tsan" build/tsan -L sanitizer
+  check "build: fuzzers" build fuzz
+  for fuzzer in $(find build/fuzz -name '*_fuzz' -type f -perm -100 2>/dev/null | sort); do
+    check "fuzz: $(basename "$fuzzer")" tools/fuzz.sh "$fuzzer" 8
+  done
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
