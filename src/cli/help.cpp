@@ -17,7 +17,7 @@ constexpr std::size_t kHelpColumn = 30;
 constexpr std::string_view kIntroduction =
     "ddprof shows where a native program spends its CPU time.\n"
     "\n"
-    "  ddprof record ./server --port 80    run it, watch, end with a summary and a file\n"
+    "  ddprof record ./server --port 80    run it, end with a summary and a file\n"
     "  ddprof record -p 1234 -d 30         look at a running process for 30 seconds\n"
     "  ddprof report server.pprof          read a profile in the terminal\n"
     "  ddprof ./server --port 80           in production: the program keeps its PID\n"
@@ -89,7 +89,7 @@ std::string help_entry(const OptionRow& row, bool with_environment) {
     text += std::string(kHelpColumn - left.size(), ' ');
   }
   std::string description = sentence(row);
-  if (with_environment && !row.environment.empty()) description += fmt::format(" {}", row.environment);
+  if (with_environment && !row.environment.empty()) description += fmt::format(" (${})", row.environment);
   text += wrapped(description, kHelpColumn) + '\n';
   if (with_environment && !row.has_effect)
     text += fmt::format("{}({})\n", std::string(kHelpColumn, ' '), kNoEffectNote);

@@ -76,7 +76,11 @@ Result<void> drop_allocations(Options& options) {
     return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations),
                  "try: --preset cpu_only"};
   }
-  options.notices.push_back(fmt::format("{}: {}; profiling CPU only", source, kNoAllocations));
+  // `record` has no scripts that expect the original's default, so it need not explain what it leaves out.
+  const bool was_asked_for = !options.event_texts.empty() || options.command == Command::wrap ||
+                             origin_of(options, "preset").kind != Origin::Kind::default_value;
+  if (was_asked_for)
+    options.notices.push_back(fmt::format("{}: {}; profiling the rest", source, kNoAllocations));
   return {};
 }
 
@@ -137,6 +141,13 @@ Result<void> check_duration(const Options& options) {
 }
 
 Result<void> check_report(const Options& options) {
+  for (std::size_t option = 0; option < options.origins.size(); ++option) {
+    const OptionRow& row = option_table()[option];
+    const bool is_given = options.origins[option].kind == Origin::Kind::command_line;
+    if (is_given && row.group != OptionGroup::report) {
+      return usage_error(fmt::format("--{}: not an option of report", row.name));
+    }
+  }
   if (options.files.size() == 1) return {};
   return usage_error(
       options.files.empty() ? "report: needs a profile file" : "report: takes one profile file",

@@ -1,0 +1,346 @@
+#include "cli/option_parser.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/option_fixture.hpp"
+#include "cli/option_table.hpp"
+#include "cli/option_value.hpp"
+#include "cli/show_config.hpp"
+
+namespace ddprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Options parsed(const OptionFixture& fixture, const std::vector<const char*>& args) {
+  auto options = fixture.parse(args);
+  EXPECT_TRUE(options.ok()) << options.error().message;
+  return options.ok() ? std::move(options).value() : Options{};
+}
+
+Options parsed(const std::vector<const char*>& args) { return parsed(OptionFixture{}, args); }
+
+std::string failure(const OptionFixture& fixture, const std::vector<const char*>& args) {
+  const auto options = fixture.parse(args);
+  EXPECT_FALSE(options.ok());
+  return options.ok() ? std::string() : options.error().message;
+}
+
+std::string failure(const std::vector<const char*>& args) { return failure(OptionFixture{}, args); }
+
+TEST(Options, ADropInCommandLineKeepsItsMeaning) {
+  const Options options =
+      parsed({"-S", "my-service", "-e", "sCPU f=199", "./prog", "--its-own-flag", "-S", "x", "--", "-p"});
+  EXPECT_EQ(options.command, Command::wrap);
+  EXPECT_EQ(options.service, "my-service");
+  EXPECT_THAT(options.program, ElementsAre("./prog", "--its-own-flag", "-S", "x", "--", "-p"));
+  ASSERT_EQ(options.events.size(), 1U);
+  EXPECT_EQ(options.events[0].frequency, 199U);
+}
+
+TEST(Options, EverythingTheOriginalKnowsIsAccepted) {
+  const Options options = parsed({"-S",
+                                  "redis",
+                                  "-E",
+                                  "prod",
+                                  "-V",
+                                  "7.2",
+                                  "-U",
+                                  "unix:///run/apm.sock",
+                                  "-H",
+                                  "localhost",
+                                  "-P",
+                                  "8192",
+                                  "-T",
+                                  "a:1,b:2",
+                                  "-I",
+                                  "true",
+                                  "--timeline",
+                                  "-u",
+                                  "30",
+                                  "--preset",
+                                  "cpu_only",
+                                  "--switch_user",
+                                  "www",
+                                  "--nice",
+                                  "-5",
+                                  "-l",
+                                  "notice",
+                                  "-o",
+                                  "stderr",
+                                  "--show_config",
+                                  "-b",
+                                  "/run/statsd.sock",
+                                  "--show_samples",
+                                  "--enable",
+                                  "true",
+                                  "--worker_period",
+                                  "10",
+                                  "--api_key",
+                                  "k",
+                                  "--agentless",
+                                  "no",
+                                  "--runtime_id",
+                                  "u",
+                                  "--cpu_affinity",
+                                  "0x3",
+                                  "--do_export",
+                                  "no",
+                                  "--debug_pprof_prefix",
+                                  "/tmp/p_",
+                                  "--fault_info",
+                                  "false",
+                                  "--socket",
+                                  "/tmp/s",
+                                  "--stack_sample_size",
+                                  "65528",
+                                  "--initial-loaded-libs-check-delay",
+                                  "0",
+                                  "--loaded-libs-check-interval",
+                                  "1000",
+                                  "--remote_symbolization",
+                                  "--disable_symbolization",
+                                  "--no-reorder-events",
+                                  "--maximum_pids",
+                                  "-1",
+                                  "redis-server",
+                                  "/etc/redis/redis.conf"});
+  EXPECT_THAT(options.program, ElementsAre("redis-server", "/etc/redis/redis.conf"));
+  EXPECT_EQ(options.environment, "prod");
+  EXPECT_EQ(options.service_version, "7.2");
+  EXPECT_EQ(options.port, 8192);
+  EXPECT_EQ(options.nice, -5);
+  EXPECT_EQ(options.log_level, LogLevel::notice);
+  EXPECT_EQ(options.log_mode, "stderr");
+  EXPECT_EQ(options.stack_sample_bytes, 65528);
+  EXPECT_EQ(options.upload_period_seconds, 30);
+  EXPECT_EQ(options.maximum_pids, -1);
+  EXPECT_TRUE(options.inlined_functions);
+  EXPECT_TRUE(options.show_samples);
+  EXPECT_FALSE(options.do_export);
+  EXPECT_FALSE(options.fault_info);
+  EXPECT_FALSE(options.reorder_events);
+}
+
+TEST(Options, EveryWayToWriteAValueIsTheSame) {
+  for (const auto& args : std::vector<std::vector<const char*>>{{"--upload-period", "30", "x"},
+                                                                {"--upload_period", "30", "x"},
+                                                                {"--upload-period=30", "x"},
+                                                                {"--upload_period=30", "x"},
+                                                                {"-u", "30", "x"},
+                                                                {"-u30", "x"}}) {
+    const Options options = parsed(args);
+    EXPECT_EQ(options.upload_period_seconds, 30) << args[0];
+    EXPECT_THAT(options.program, ElementsAre("x")) << args[0];
+  }
+}
+
+TEST(Options, FlagsTakeTrueFalseOrNothing) {
+  EXPECT_TRUE(parsed({"--show-samples", "x"}).show_samples);
+  EXPECT_FALSE(parsed({"--show-samples=false", "x"}).show_samples);
+  EXPECT_FALSE(parsed({"--no-timeline", "x"}).timeline);
+  EXPECT_FALSE(parsed({"--no_timeline", "x"}).timeline);
+  EXPECT_FALSE(parsed({"--enable=false", "x"}).enable);
+  EXPECT_FALSE(parsed({"--enable", "FALSE", "x"}).enable);
+  EXPECT_FALSE(parsed({"-I0", "x"}).inlined_functions);
+  EXPECT_TRUE(parsed({"-I", "x"}).inlined_functions);
+  EXPECT_EQ(failure({"--enable=maybe", "x"}), "--enable maybe: must be true or false");
+  EXPECT_EQ(failure({"--no-timeline=true", "x"}), "--no-timeline: takes no value");
+  EXPECT_THAT(failure({"--no-service", "x"}), HasSubstr("unknown option --no-service"));
+}
+
+TEST(Options, AProgramCalledTrueIsNotTheValueOfAFlag) {
+  EXPECT_THAT(parsed({"--timeline", "true"}).program, ElementsAre("true"));
+}
+
+TEST(Options, LettersMayBeRunTogether) {
+  const Options options = parsed({"record", "-gqd5"});
+  EXPECT_TRUE(options.global);
+  EXPECT_TRUE(options.quiet);
+  EXPECT_EQ(options.duration_seconds, 5);
+}
+
+TEST(Options, TheFirstWordDecides) {
+  EXPECT_EQ(parsed({"record", "./prog"}).command, Command::record);
+  EXPECT_EQ(parsed({"report", "cpu.pprof"}).command, Command::report);
+  EXPECT_EQ(parsed({"./record"}).command, Command::wrap);
+  EXPECT_THAT(parsed({"--", "view", "-R"}).program, ElementsAre("view", "-R"));
+  EXPECT_THAT(parsed({"record", "report"}).program, ElementsAre("report"));
+  for (const char* later : {"view", "diff", "serve", "doctor"}) {
+    const auto options = OptionFixture{}.parse({later, "x"});
+    ASSERT_FALSE(options.ok());
+    EXPECT_EQ(options.error().code, ErrorCode::unsupported);
+    EXPECT_EQ(options.error().message, std::string(later) + ": not in this version");
+    EXPECT_THAT(options.error().hint, HasSubstr("ddprof -- " + std::string(later)));
+  }
+}
+
+TEST(Options, ASubcommandAfterOptionsIsAProgramAndSaysSo) {
+  const Options options = parsed({"-q", "--preset", "cpu_only", "record", "./prog"});
+  EXPECT_EQ(options.command, Command::wrap);
+  EXPECT_THAT(options.program, ElementsAre("record", "./prog"));
+  EXPECT_THAT(options.notices, ElementsAre(HasSubstr("running a program called record")));
+  EXPECT_THAT(parsed({"--preset", "cpu_only", "--", "record"}).notices, IsEmpty());
+}
+
+TEST(Options, TargetsExcludeEachOther) {
+  EXPECT_EQ(parsed({"-p", "12"}).command, Command::attach);
+  EXPECT_EQ(parsed({"-g"}).command, Command::global);
+  EXPECT_EQ(parsed({"record", "-p12"}).command, Command::record);
+  EXPECT_THAT(failure({"-p", "12", "./prog"}), HasSubstr("./prog cannot be started too"));
+  EXPECT_THAT(failure({"-g", "./prog"}), HasSubstr("./prog cannot be started too"));
+  EXPECT_EQ(failure({"-g", "-p", "12"}), "-p and -g: choose one");
+  EXPECT_THAT(failure({}), HasSubstr("nothing to profile"));
+  EXPECT_THAT(failure({"record"}), HasSubstr("nothing to profile"));
+  EXPECT_THAT(failure({"--"}), HasSubstr("nothing to profile"));
+  EXPECT_EQ(failure({"-p", "0"}), "--pid 0: must be a whole number from 1 to 4194304");
+}
+
+TEST(Options, DurationIsForThoseWhoStayInFront) {
+  EXPECT_EQ(parsed({"record", "-d", "3", "x"}).duration_seconds, 3);
+  EXPECT_EQ(parsed({"-p", "1", "-d", "3"}).duration_seconds, 3);
+  EXPECT_THAT(failure({"-d", "3", "x"}), HasSubstr("--duration: the wrapped program decides"));
+}
+
+TEST(Options, ReportTakesOneFileAndItsOwnOptions) {
+  const Options options = parsed({"report", "cpu.pprof", "--top", "5"});
+  EXPECT_THAT(options.files, ElementsAre("cpu.pprof"));
+  EXPECT_EQ(options.top, 5);
+  EXPECT_EQ(failure({"report"}), "report: needs a profile file");
+  EXPECT_EQ(failure({"report", "a", "b"}), "report: takes one profile file");
+  EXPECT_EQ(failure({"report", "a", "-F", "9"}), "--frequency: not an option of report");
+}
+
+TEST(Options, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
+  OptionFixture fixture;
+  fixture.files["./ddprof.toml"] =
+      "# mine\nservice = \"from-file\"\nenvironment = \"from-file\"\ntags = \"a:1\"\n";
+  fixture.variables = {{"DD_SERVICE", "from-environment"}, {"DD_ENV", "from-environment"}};
+  const Options options = parsed(fixture, {"-S", "from-words", "x"});
+  EXPECT_EQ(options.service, "from-words");
+  EXPECT_EQ(options.environment, "from-environment");
+  EXPECT_EQ(options.tags, "a:1");
+  EXPECT_EQ(describe(origin_of(options, "service")), "command line");
+  EXPECT_EQ(describe(origin_of(options, "environment")), "DD_ENV");
+  EXPECT_EQ(describe(origin_of(options, "tags")), "./ddprof.toml:4");
+  EXPECT_EQ(describe(origin_of(options, "host")), "default");
+  EXPECT_EQ(options.config, "./ddprof.toml");
+}
+
+TEST(Options, EventsOfAStrongerSourceReplaceThoseOfAWeakerOne) {
+  OptionFixture fixture;
+  fixture.files["./ddprof.toml"] = "event = [\"hINST\", \"hCMISS\"]\n";
+  EXPECT_EQ(parsed(fixture, {"x"}).events.size(), 2U);
+  const Options options = parsed(fixture, {"-e", "sCPU", "-e", "sPF; sCS", "x"});
+  EXPECT_THAT(options.event_texts, ElementsAre("sCPU", "sPF; sCS"));
+  ASSERT_EQ(options.events.size(), 3U);
+  EXPECT_EQ(options.events[2].name, "sCS");
+}
+
+TEST(Options, AnEmptyVariableCountsAsUnset) {
+  OptionFixture fixture;
+  fixture.variables["DD_PROFILING_UPLOAD_PERIOD"] = "";
+  EXPECT_EQ(parsed(fixture, {"x"}).upload_period_seconds, 59);
+}
+
+TEST(Options, TheConfigFileMustExistOnlyWhenItIsNamed) {
+  EXPECT_EQ(parsed({"x"}).config, "");
+  EXPECT_EQ(failure({"--config", "my.toml", "x"}), "--config: open my.toml: No such file or directory");
+  OptionFixture fixture;
+  fixture.variables["DD_PROFILING_NATIVE_CONFIG"] = "my.toml";
+  EXPECT_THAT(failure(fixture, {"x"}), HasSubstr("DD_PROFILING_NATIVE_CONFIG: open my.toml"));
+  fixture.files["my.toml"] = "upload_period = 10\n";
+  EXPECT_EQ(parsed(fixture, {"x"}).upload_period_seconds, 10);
+}
+
+TEST(Options, AWrongValueNamesThePlaceItCameFrom) {
+  EXPECT_EQ(failure({"--stack-sample-size", "70000", "x"}),
+            "--stack-sample-size 70000: must be a multiple of 8 up to 65528");
+  EXPECT_EQ(failure({"--stack-sample-size", "1001", "x"}),
+            "--stack-sample-size 1001: must be a multiple of 8 up to 65528");
+  EXPECT_EQ(failure({"-P", "99999", "x"}), "--port 99999: must be a whole number from 1 to 65535");
+  EXPECT_EQ(failure({"-F", "fast", "x"}), "--frequency fast: must be a whole number from 1 to 100000");
+  EXPECT_EQ(failure({"--maximum-pids", "-2", "x"}), "--maximum-pids -2: must be a whole number, -1 or more");
+  EXPECT_THAT(failure({"-l", "noise", "x"}), HasSubstr("one of debug, informational, notice, warn, error"));
+  EXPECT_THAT(failure({"--preset", "cpu-only", "x"}), HasSubstr("did you mean cpu_only?"));
+  EXPECT_THAT(failure({"--cpu-affinity", "0x0", "x"}), HasSubstr("hexadecimal mask"));
+
+  OptionFixture fixture;
+  fixture.variables["DD_TRACE_AGENT_PORT"] = "http";
+  EXPECT_EQ(failure(fixture, {"x"}), "DD_TRACE_AGENT_PORT=http: must be a whole number from 1 to 65535");
+  fixture.variables.clear();
+  fixture.files["./ddprof.toml"] = "\nport = 0\n";
+  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:2: port = 0: must be a whole number from 1 to 65535");
+  fixture.files["./ddprof.toml"] = "frequncy = 9";
+  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:1: unknown option frequncy; did you mean frequency?");
+  fixture.files["./ddprof.toml"] = "pid = 9";
+  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:1: pid belongs on the command line");
+  fixture.files["./ddprof.toml"] = "service = ['a', 'b']";
+  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:1: service takes one value");
+}
+
+TEST(Options, AMistypedOptionGetsASuggestion) {
+  EXPECT_EQ(failure({"--frequncy", "9", "x"}), "unknown option --frequncy; did you mean --frequency?");
+  EXPECT_EQ(failure({"--upload_perod=9", "x"}),
+            "unknown option --upload_perod; did you mean --upload-period?");
+  EXPECT_EQ(failure({"--zzzzzz", "x"}), "unknown option --zzzzzz");
+  EXPECT_THAT(failure({"-Z", "x"}), HasSubstr("unknown option -Z"));
+}
+
+TEST(Options, AForgottenValueIsNotTakenFromTheNextOption) {
+  EXPECT_EQ(failure({"-S"}), "-S: needs a value (NAME)");
+  EXPECT_EQ(failure({"-S", "-e", "sCPU", "x"}), "-S: needs a value (NAME), but -e follows");
+  EXPECT_EQ(parsed({"--service=-e", "x"}).service, "-e");
+  EXPECT_EQ(parsed({"--output", "-", "x"}).output, "-");
+}
+
+TEST(Options, HelpIsThereEvenWhenTheConfigurationIsBroken) {
+  OptionFixture fixture;
+  fixture.files["./ddprof.toml"] = "][";
+  EXPECT_EQ(parsed(fixture, {"--help"}).command, Command::help);
+  EXPECT_EQ(parsed(fixture, {"-v"}).command, Command::version);
+  EXPECT_EQ(parsed(fixture, {"--help_extended"}).command, Command::help_extended);
+  EXPECT_EQ(parsed(fixture, {"--help-markdown"}).command, Command::help_markdown);
+  EXPECT_EQ(parsed(fixture, {"-e", "help"}).command, Command::help_events);
+  EXPECT_EQ(parsed(fixture, {"record", "--help"}).command, Command::help);
+  EXPECT_EQ(failure({"--help=me"}), "--help: takes no value");
+  EXPECT_EQ(parsed({"./prog", "--help"}).command, Command::wrap);
+}
+
+TEST(Options, ConfigurationAloneNeedsNoTarget) {
+  EXPECT_EQ(parsed({"--show-config"}).command, Command::configuration);
+  EXPECT_EQ(parsed({"--capture-config", "f.toml"}).command, Command::configuration);
+}
+
+TEST(Options, TheServiceIsNamedAfterTheProgram) {
+  const Options options = parsed({"/usr/bin/redis-server"});
+  EXPECT_EQ(options.service, "redis-server");
+  EXPECT_EQ(describe(origin_of(options, "service")), "default: the program's name");
+  EXPECT_EQ(parsed({"-g"}).service, "myservice");
+  EXPECT_EQ(parsed({"-p", "3"}).service, "");
+}
+
+TEST(Options, NoTwoOptionsShareANameALetterOrAVariable) {
+  for (const OptionRow& row : option_table()) {
+    for (const OptionRow& other : option_table()) {
+      if (&row == &other) continue;
+      EXPECT_NE(row.name, other.name);
+      EXPECT_TRUE(row.letter == 0 || row.letter != other.letter) << row.name << " and " << other.name;
+      EXPECT_TRUE(row.environment.empty() || row.environment != other.environment) << row.environment;
+    }
+  }
+}
+
+TEST(Options, TheStructsDefaultsAreWhatParsingNothingYields) {
+  const Options nothing = parsed({"--preset", "cpu_only", "-S", "s", "x"});
+  for (const OptionRow& row : option_table()) {
+    if (row.name == "preset" || row.name == "service") continue;
+    EXPECT_EQ(option_text(nothing, row), option_text(Options{}, row)) << row.name;
+  }
+}
+
+}  // namespace
+}  // namespace ddprof

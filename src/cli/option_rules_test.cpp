@@ -1,0 +1,98 @@
+#include "cli/option_rules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/option_fixture.hpp"
+
+namespace ddprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Options parsed(const OptionFixture& fixture, const std::vector<const char*>& args) {
+  auto options = fixture.parse(args);
+  EXPECT_TRUE(options.ok()) << options.error().message;
+  return options.ok() ? std::move(options).value() : Options{};
+}
+
+// "sCPU@199 sPF@99", "hINST/1000"
+std::string events_of(const Options& options) {
+  std::string text;
+  for (const EventSpec& event : options.events) {
+    if (!text.empty()) text += ' ';
+    text += event.name + (event.frequency != 0 ? "@" : "/") + std::to_string(event.frequency + event.period);
+  }
+  return text;
+}
+
+std::string events_of(const std::vector<const char*>& args) {
+  return events_of(parsed(OptionFixture{}, args));
+}
+
+Error failure(const std::vector<const char*>& args) {
+  auto options = OptionFixture{}.parse(args);
+  EXPECT_FALSE(options.ok());
+  return options.ok() ? Error{} : std::move(options).error();
+}
+
+TEST(OptionRules, WithoutEventsTheDefaultPresetIsProfiledAsFarAsThisVersionCan) {
+  const Options wrapped = parsed({}, {"x"});
+  EXPECT_EQ(events_of(wrapped), "sCPU@99");
+  EXPECT_THAT(wrapped.notices, ElementsAre("preset default: allocation profiling is not in this version; "
+                                           "profiling the rest"));
+  EXPECT_THAT(parsed({}, {"-p", "1"}).notices, IsEmpty());
+  EXPECT_THAT(parsed({}, {"record", "x"}).notices, IsEmpty());
+  EXPECT_THAT(parsed({}, {"--preset", "cpu_only", "x"}).notices, IsEmpty());
+}
+
+TEST(OptionRules, HeapPresetsAreAnsweredClearly) {
+  const Options live = parsed({}, {"--preset", "cpu_live_heap", "x"});
+  EXPECT_EQ(events_of(live), "sCPU@99");
+  EXPECT_THAT(live.notices, ElementsAre(HasSubstr("preset cpu_live_heap: allocation profiling")));
+  for (const char* preset : {"alloc_only", "alloc_live_heap"}) {
+    const Error error = failure({"--preset", preset, "x"});
+    EXPECT_EQ(error.code, ErrorCode::unsupported);
+    EXPECT_EQ(error.message,
+              "preset " + std::string(preset) + ": allocation profiling is not in this version");
+    EXPECT_EQ(error.hint, "try: --preset cpu_only");
+  }
+  EXPECT_EQ(failure({"-e", "sALLOC", "x"}).message,
+            "event sALLOC: allocation profiling is not in this version");
+  const Options mixed = parsed({}, {"-e", "sCPU; sALLOC", "x"});
+  EXPECT_EQ(events_of(mixed), "sCPU@99");
+  EXPECT_THAT(mixed.notices, ElementsAre(HasSubstr("event sALLOC")));
+}
+
+TEST(OptionRules, APresetIsOnlyAddedToEventsWhenAskedFor) {
+  EXPECT_EQ(events_of({"-e", "hINST", "x"}), "hINST@99");
+  EXPECT_EQ(events_of({"-e", "hINST", "--preset", "cpu_only", "x"}), "hINST@99 sCPU@99");
+  EXPECT_EQ(events_of({"-e", "sCPU f=7", "--preset", "cpu_only", "x"}), "sCPU@7");
+}
+
+TEST(OptionRules, FrequencyIsShortForTheRateOfCpuTime) {
+  EXPECT_EQ(events_of({"-F", "199", "x"}), "sCPU@199");
+  EXPECT_EQ(events_of({"-F", "199", "-e", "sCPU; sPF", "x"}), "sCPU@199 sPF@99");
+  EXPECT_EQ(events_of({"-F", "199", "-e", "sCPU p=5", "x"}), "sCPU@199");
+  const Error error = failure({"-F", "199", "-e", "hINST", "x"});
+  EXPECT_THAT(error.message, HasSubstr("not among the events"));
+  EXPECT_THAT(error.hint, HasSubstr("f=199"));
+}
+
+TEST(OptionRules, AFrequencyFromTheFileYieldsToARateOnTheCommandLine) {
+  OptionFixture fixture;
+  fixture.files["./ddprof.toml"] = "frequency = 49\n";
+  EXPECT_EQ(events_of(parsed(fixture, {"x"})), "sCPU@49");
+  EXPECT_EQ(events_of(parsed(fixture, {"-e", "sCPU", "x"})), "sCPU@49");
+  EXPECT_EQ(events_of(parsed(fixture, {"-e", "sCPU f=7", "x"})), "sCPU@7");
+  EXPECT_EQ(events_of(parsed(fixture, {"-e", "hINST", "x"})), "hINST@99");
+}
+
+TEST(OptionRules, ABadEventFailsWithItsOwnSentence) {
+  EXPECT_EQ(failure({"-e", "sCPUU", "x"}).message, "event sCPUU: unknown name; did you mean sCPU?");
+}
+
+}  // namespace
+}  // namespace ddprof
