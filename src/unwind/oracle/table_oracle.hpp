@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "unwind/rule_dictionary.hpp"
+
+namespace ddprof {
+
+// What comparing the table of one file with libdw's reading of the same CFI found.
+struct OracleReport {
+  std::size_t rows = 0;
+  std::size_t table_bytes = 0;
+  std::uint64_t unsupported_rows = 0;
+  std::uint64_t bad_entries = 0;
+  std::uint64_t stray_entries = 0;
+  double build_ms = 0;
+  std::uint64_t compared = 0;
+  std::uint64_t unsupported = 0;  // compared addresses whose rule says so
+  std::uint64_t popped =
+      0;  // explained difference: fp's slot is below sp, we say that fp is already restored
+  std::uint64_t mismatches = 0;
+  std::vector<std::string> details = {};  // the first mismatches
+};
+
+// Compiles the table of an ELF image and compares its rules with libdw's at the first and the last byte of
+// rows, about `max_samples` addresses spread over the file. Both sides are evaluated with made-up registers
+// and memory, so that what is compared is what a rule computes and not how it is written.
+[[nodiscard]] Result<OracleReport> compare_with_libdw(std::span<const std::byte> image,
+                                                      RuleDictionary& dictionary, std::size_t max_samples);
+
+}  // namespace ddprof
