@@ -1,6 +1,7 @@
 """What system tests share: where the binary and the puppets are, how to run them, with and without privileges."""
 
 import contextlib
+import glob
 import itertools
 import json
 import os
@@ -20,6 +21,7 @@ PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 CPU, COUNT = "cpu/nanoseconds", "samples/count"
+THREAD_ID, THREAD_NAME, PROCESS_ID, PROCESS_NAME = "thread id", "thread name", "process_id", "process_name"
 
 
 def read_text(path):
@@ -116,12 +118,26 @@ class SystemTest(unittest.TestCase):
         return copy
 
     @classmethod
+    def environment(cls):
+        """Profiles without a place of their own stay in the folder, and so do the findings of sanitizers, which a
+        profiler in the background could not show otherwise."""
+        log = "log_path=" + os.path.join(cls.folder, "sanitizer")
+        return dict(os.environ, XDG_STATE_HOME=cls.folder, ASAN_OPTIONS=log, TSAN_OPTIONS=log, UBSAN_OPTIONS=log + ":print_stacktrace=1")
+
+    def tearDown(self):
+        for path in glob.glob(os.path.join(self.folder, "sanitizer.*")):
+            finding = read_text(path)
+            os.unlink(path)
+            self.fail(finding)
+
+    @classmethod
     def path(cls, name):
         return os.path.join(cls.folder, name)
 
     def run_command(self, command, **options):
         options.setdefault("timeout", 120)
         options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("env", self.environment())
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, **options)
 
     def ddprof(self, *arguments, **options):

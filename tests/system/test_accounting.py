@@ -40,7 +40,7 @@ class Accounting(harness.SystemTest):
         nanoseconds = recording.cpu_ns(lambda s: pprof.find_frame(s, UNSAMPLED) is not None)
         self.assertGreater(nanoseconds, 1_500_000_000, "2000 children of 1 ms cannot be sampled by inherited events")
         for sample in unsampled:
-            self.assertEqual(sample.labels["process name"], "fork_storm")
+            self.assertEqual(sample.labels[harness.PROCESS_NAME], "fork_storm")
             self.assertEqual(sample.values[recording.profile.types.index(harness.COUNT)], 0, "no sample stands for it")
 
     def test_threads_add_up_without_privileges(self):

@@ -27,10 +27,10 @@ class Attach(harness.SystemTest):
         target = self.start("many_threads", "200")
         threads = set(json.loads(target.stdout.readline())["tids"])
         recording = self.attach("-p", str(target.pid), "-d", "4", "-F", "999")
-        sampled = {s.labels["thread id"] for s in recording.samples() if recording.has(s, "burn_forever")}
+        sampled = {s.labels[harness.THREAD_ID] for s in recording.samples() if recording.has(s, "burn_forever")}
         self.assertEqual(threads - set(map(int, sampled)), set())
-        self.assertEqual(recording.labels("process name"), {"many_threads"})
-        self.assertIn("worker-7", recording.labels("thread name"))
+        self.assertEqual(recording.labels(harness.PROCESS_NAME), {"many_threads"})
+        self.assertIn("worker-7", recording.labels(harness.THREAD_NAME))
         self.assertIsNone(target.poll(), "the target must survive its profiler")
 
     def test_threads_born_while_attaching_are_sampled(self):
@@ -47,7 +47,7 @@ class Attach(harness.SystemTest):
         _, stderr = profiler.communicate(timeout=60)
         self.assertEqual(profiler.returncode, 0, stderr)
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)
-        sampled = {int(s.labels["thread id"]) for s in recording.samples()}
+        sampled = {int(s.labels[harness.THREAD_ID]) for s in recording.samples()}
         self.assertEqual(late - sampled, set())
 
     def test_it_ends_with_the_target(self):
@@ -95,7 +95,7 @@ class Attach(harness.SystemTest):
         target = self.start("many_threads", "2")
         target.stdout.readline()
         recording = self.attach("-g", "-d", "2", "-F", "199")
-        self.assertIn("many_threads", recording.labels("process name"))
+        self.assertIn("many_threads", recording.labels(harness.PROCESS_NAME))
         self.assertGreater(recording.count("burn_forever"), 20)
 
     def test_the_whole_host_is_refused_without_privileges(self):

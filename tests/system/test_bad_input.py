@@ -68,12 +68,12 @@ class Output(harness.SystemTest):
         self.assertIn("ran", result.stdout, result.stderr)
         for word in words:
             self.assertRegex(result.stderr, "(?i)" + word)
-        self.assertNotEqual(result.returncode, 0, "a profile that was asked for is missing")
+        self.assertEqual(result.returncode, 7, "the exit status is the target's, profile or not")
 
     def test_a_folder_that_may_not_be_written(self):
         folder = self.path("locked")
         os.mkdir(folder, 0o755)
-        command = [self.binary, "record", "-O", os.path.join(folder, "x.pb.gz"), "--", "sh", "-c", "echo ran"]
+        command = [self.binary, "record", "-O", os.path.join(folder, "x.pb.gz"), "--", "sh", "-c", "echo ran; exit 7"]
         if not harness.IS_ROOT:
             os.chmod(folder, 0o555)
         with harness.paranoid(2):
@@ -81,7 +81,7 @@ class Output(harness.SystemTest):
         self.assert_target_ran_and_loss_was_said(result, "locked", "permission denied")
 
     def test_a_folder_that_does_not_exist(self):
-        result = self.ddprof("record", "-O", self.path("no/such/folder/x.pb.gz"), "--", "sh", "-c", "echo ran")
+        result = self.ddprof("record", "-O", self.path("no/such/folder/x.pb.gz"), "--", "sh", "-c", "echo ran; exit 7")
         self.assert_target_ran_and_loss_was_said(result, "no/such/folder", "no such file or directory|does not exist")
 
     def test_a_full_disk(self):
@@ -100,13 +100,12 @@ class Output(harness.SystemTest):
             except OSError:
                 pass
         path = os.path.join(folder, "x.pb.gz")
-        result = self.ddprof("record", "-O", path, "--", "sh", "-c", "echo ran")
+        result = self.ddprof("record", "-O", path, "--", "sh", "-c", "echo ran; exit 7")
         self.assert_target_ran_and_loss_was_said(result, "no space left")
         self.assertFalse(os.path.exists(path) and os.path.getsize(path) > 0, "half a profile was left behind")
 
     def test_an_extension_that_means_nothing(self):
-        result = self.ddprof("record", "-O", self.path("x.jpeg"), "--", "sh", "-c", "echo ran")
-        self.assertNotEqual(result.returncode, 0)
+        result = self.ddprof("record", "-O", self.path("x.jpeg"), "--", "sh", "-c", "echo ran; exit 7")
         self.assertRegex(result.stderr, r"(?i)jpeg")
         self.assertRegex(result.stderr, r"\.pb\.gz")
 

@@ -19,9 +19,9 @@ class Output(harness.SystemTest):
 
     def test_samples_are_labelled(self):
         for sample in self.recording().samples():
-            self.assertLessEqual({"thread id", "thread name", "pid", "process name"}, set(sample.labels))
-        self.assertEqual(self.recording().labels("process name"), {"split"})
-        self.assertEqual(len(self.recording().labels("pid")), 1)
+            self.assertLessEqual({harness.THREAD_ID, harness.THREAD_NAME, harness.PROCESS_ID, harness.PROCESS_NAME}, set(sample.labels))
+        self.assertEqual(self.recording().labels(harness.PROCESS_NAME), {"split"})
+        self.assertEqual(len(self.recording().labels(harness.PROCESS_ID)), 1)
 
     def test_the_header_says_what_was_measured(self):
         profile = self.recording().profile

@@ -56,7 +56,7 @@ class Shares(harness.SystemTest):
         spent = collections.Counter()
         for sample in recording.profile.samples:
             if recording.has(sample, "spend"):
-                spent[sample.labels["thread id"]] += sample.values[recording.profile.types.index(harness.CPU)]
+                spent[sample.labels[harness.THREAD_ID]] += sample.values[recording.profile.types.index(harness.CPU)]
         self.assertEqual(len(spent), 8)
         for thread, nanoseconds in spent.items():
             self.assertAlmostEqual(nanoseconds / 1e9, 1.0, delta=0.03, msg="thread %s" % thread)

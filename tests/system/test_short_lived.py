@@ -15,8 +15,8 @@ class ShortLived(harness.SystemTest):
         for sample in recording.samples():
             for function in ("burn_before_exec", "burn_in_forked", "spend_70"):
                 if recording.has(sample, function):
-                    names[function].add(sample.labels["process name"])
-                    pids[function].add(sample.labels["pid"])
+                    names[function].add(sample.labels[harness.PROCESS_NAME])
+                    pids[function].add(sample.labels[harness.PROCESS_ID])
         self.assertEqual(names, {"burn_before_exec": {"before-exec"}, "burn_in_forked": {"forked"}, "spend_70": {"split"}})
         self.assertEqual(pids["spend_70"], pids["burn_before_exec"] | pids["burn_in_forked"])
         self.assertEqual(len(pids["spend_70"]), 2)
@@ -25,7 +25,7 @@ class ShortLived(harness.SystemTest):
         recording = self.record(["sh", "-c", "for i in $(seq 300); do /bin/true; done"])
         spent = collections.Counter()
         for sample in recording.profile.samples:
-            spent[sample.labels["process name"]] += sample.values[recording.profile.types.index(harness.CPU)]
+            spent[sample.labels[harness.PROCESS_NAME]] += sample.values[recording.profile.types.index(harness.CPU)]
         self.assertGreater(spent["true"], 0.2 * sum(spent.values()), spent)
         self.assertLessEqual(set(spent), {"sh", "true", "seq"})
 
@@ -48,7 +48,7 @@ class ShortLived(harness.SystemTest):
 
     def test_generated_code_is_passed_and_named_by_its_map(self):
         recording = self.record([self.puppet("jit"), "1", "map"], ["-F", "499"])
-        for pid in recording.labels("pid"):
+        for pid in recording.labels(harness.PROCESS_ID):
             os.unlink("/tmp/perf-%s.map" % pid)
         self.assertGreater(recording.count("main") / recording.count(), 0.99, "stacks stop at generated code")
         self.assertGreater(recording.count("jitted_function") / recording.count(), 0.95)
