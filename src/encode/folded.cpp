@@ -53,7 +53,9 @@ std::string encode_folded(const Profile& profile) {
   const FrameTable table(profile);
   absl::flat_hash_map<std::string, std::int64_t> sums;
   for (const ProfileSample& sample : profile.samples) {
-    if (sample.values[*column] != 0) sums[folded_stack(profile, table, sample)] += sample.values[*column];
+    if (sample.values[*column] == 0) continue;
+    std::int64_t& sum = sums[folded_stack(profile, table, sample)];
+    sum = saturating_add(sum, sample.values[*column]);
   }
   std::vector<std::pair<std::string_view, std::int64_t>> lines(sums.begin(), sums.end());
   std::sort(lines.begin(), lines.end());

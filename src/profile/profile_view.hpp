@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,13 @@ std::optional<std::size_t> default_column(const Profile& profile);
 
 // The text of a label, numbers written out; empty when the sample has no such label.
 std::string label_text(const Profile& profile, const ProfileSample& sample, std::string_view key);
+
+// Sums of values that a foreign file may have chosen: they stop at the limits instead of wrapping around.
+[[nodiscard]] inline std::int64_t saturating_add(std::int64_t left, std::int64_t right) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(left, right, &sum)) return sum;
+  return right > 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+}
 
 // "/usr/lib/libfoo.so.1" -> "libfoo.so.1".
 std::string_view base_name(std::string_view path);

@@ -1,0 +1,60 @@
+#include "symbol/demangle.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ddprof {
+namespace {
+
+TEST(Demangle, ReadsCxxNames) {
+  EXPECT_EQ(demangle("_Z4workv"), "work()");
+  EXPECT_EQ(demangle("_ZN3foo3barEi"), "foo::bar(int)");
+  EXPECT_EQ(demangle("_ZNSt6vectorIiSaIiEE9push_backERKi"),
+            "std::vector<int, std::allocator<int> >::push_back(int const&)");
+  EXPECT_EQ(demangle("_Z4workv.cold"), "work() [clone .cold]");
+}
+
+TEST(Demangle, ReadsRustNamesOfBothKindsWithoutTheirHash) {
+  EXPECT_EQ(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
+  EXPECT_EQ(demangle("_RNvCskwGfYPst2Cb_3foo16example_function"), "foo::example_function");
+}
+
+TEST(Demangle, ReadsDNames) { EXPECT_EQ(demangle("_D8demangle4testFZv"), "demangle.test()"); }
+
+TEST(Demangle, LeavesOtherNamesAlone) {
+  for (const char* name : {"main", "runtime.mallocgc", "github.com/a/b.(*T).Method", "_start", "_Z",
+                           "_Znonsense", "_D", "_R", ""}) {
+    EXPECT_EQ(demangle(name), name);
+  }
+}
+
+TEST(Demangle, KeepsWhatTheLinkerAppended) {
+  EXPECT_EQ(demangle("_Z4workv@plt"), "work()@plt");
+  EXPECT_EQ(demangle("memcpy@plt"), "memcpy@plt");
+}
+
+TEST(Demangle, BoundsNamesThatExplode) {
+  // f(A<int, int>, A<S0, S0>, A<S1, S1>, ...): each parameter is twice as long as the one before.
+  std::string bomb = "_Z1f1AIiiE";
+  const auto substitution = [](std::size_t number) {
+    constexpr std::string_view digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return "S" + std::string(1, digits[number]) + "_";
+  };
+  for (std::size_t level = 0; level < 35; ++level)
+    bomb += "S_I" + substitution(level) + substitution(level) + "E";
+  const std::string name = demangle(bomb);
+  EXPECT_TRUE(name.starts_with("f(A<int, int>, A<A<int, int>, A<int, int> >,")) << name;
+  EXPECT_TRUE(name.ends_with("…"));
+  EXPECT_LE(name.size(), kMaxNameBytes + 3);
+  const std::string deep = "_Z1f" + std::string(3000, 'P') + "i";
+  EXPECT_LE(demangle(deep).size(), kMaxNameBytes + 10);
+  EXPECT_LE(demangle("_Z1f" + std::string(100000, 'P')).size(), kMaxNameBytes + 10);
+}
+
+TEST(Demangle, CutsBetweenCharacters) {
+  EXPECT_EQ(bounded_name("abc", 3), "abc");
+  EXPECT_EQ(bounded_name("abcd", 3), "abc…");
+  EXPECT_EQ(bounded_name("aé", 2), "a…");
+}
+
+}  // namespace
+}  // namespace ddprof

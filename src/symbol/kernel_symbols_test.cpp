@@ -1,0 +1,47 @@
+#include "symbol/kernel_symbols.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ddprof {
+namespace {
+
+constexpr std::string_view kText =
+    "ffffffff81000200 T second\n"
+    "ffffffff81000000 T first\n"
+    "ffffffff81000000 t first_alias\n"
+    "0000000000001000 A per_cpu_thing\n"
+    "ffffffff81000300 D some_data\n"
+    "garbage\n"
+    "ffffffffc0a01000 t nft_do_chain\t[nf_tables]\n"
+    "ffffffffc0a01100 T nft_last\t[nf_tables]\n";
+
+std::string name_at(const KernelSymbols& symbols, std::uint64_t address) {
+  const std::optional<KernelSymbol> symbol = symbols.find(address);
+  return symbol ? std::string(symbol->name) + std::string(symbol->module) : "";
+}
+
+TEST(KernelSymbols, FindsTheFunctionAroundAnAddressInAnyOrderOfLines) {
+  const KernelSymbols symbols = KernelSymbols::parse(kText);
+  EXPECT_EQ(symbols.size(), 4U);
+  EXPECT_EQ(name_at(symbols, 0xffffffff81000000), "first");
+  EXPECT_EQ(name_at(symbols, 0xffffffff810001ff), "first");
+  EXPECT_EQ(name_at(symbols, 0xffffffff81000200), "second");
+  EXPECT_EQ(name_at(symbols, 0xffffffffc0a01050), "nft_do_chain[nf_tables]");
+}
+
+TEST(KernelSymbols, DoesNotStretchFunctionsOverDataOrIntoTheVoid) {
+  const KernelSymbols symbols = KernelSymbols::parse(kText);
+  EXPECT_EQ(name_at(symbols, 0xffffffff81000300), "");
+  EXPECT_EQ(name_at(symbols, 0xffffffff80ffffff), "");
+  EXPECT_EQ(name_at(symbols, 0xffffffffc0a01200), "nft_last[nf_tables]");
+  EXPECT_EQ(name_at(symbols, 0xffffffffc0b01100), "");
+  EXPECT_EQ(name_at(symbols, 0x1000), "");
+}
+
+TEST(KernelSymbols, IsEmptyWhenTheKernelHidesItsAddresses) {
+  EXPECT_TRUE(KernelSymbols::parse("0000000000000000 T first\n0000000000000000 T second\n").empty());
+  EXPECT_TRUE(KernelSymbols::parse("").empty());
+}
+
+}  // namespace
+}  // namespace ddprof

@@ -1,0 +1,71 @@
+#include "symbol/perf_map.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+namespace ddprof {
+namespace {
+
+std::string name_at(const PerfMap& map, std::uint64_t address) {
+  const std::optional<JitSymbol> symbol = map.find(address);
+  return symbol ? std::string(symbol->name) : "";
+}
+
+TEST(PerfMap, ReadsNamesWithSpacesAndAllSpellingsOfNumbers) {
+  const PerfMap map =
+      PerfMap::parse("1000 10 void Foo.bar(int, int)\n0x2000 0x20 second\nABCD00 F third\r\n");
+  EXPECT_EQ(name_at(map, 0x100f), "void Foo.bar(int, int)");
+  EXPECT_EQ(name_at(map, 0x1010), "");
+  EXPECT_EQ(name_at(map, 0x201f), "second");
+  EXPECT_EQ(name_at(map, 0xabcd0e), "third");
+  EXPECT_EQ(map.skipped_lines(), 0U);
+}
+
+TEST(PerfMap, LetsTheLaterLineWin) {
+  const PerfMap map = PerfMap::parse("1000 100 old\n1040 20 new\n");
+  EXPECT_EQ(name_at(map, 0x103f), "old");
+  EXPECT_EQ(name_at(map, 0x1040), "new");
+  EXPECT_EQ(name_at(map, 0x105f), "new");
+  EXPECT_EQ(name_at(map, 0x1060), "old");
+}
+
+TEST(PerfMap, IgnoresALineThatIsStillBeingWritten) {
+  EXPECT_EQ(PerfMap::parse("1000 10 whole\n2000 10 par").size(), 1U);
+  EXPECT_EQ(PerfMap::parse("1000 10 par").size(), 0U);
+}
+
+TEST(PerfMap, CountsLinesThatItCannotRead) {
+  const PerfMap map =
+      PerfMap::parse("\nnonsense\n1000\n1000 10\n1000 0 empty\nffffffffffffffff 2 wraps\n1000 10 good\n");
+  EXPECT_EQ(map.skipped_lines(), 6U);
+  EXPECT_EQ(map.size(), 1U);
+}
+
+TEST(PerfMap, BoundsNames) {
+  const PerfMap map = PerfMap::parse("1000 10 " + std::string(5000, 'x') + "\n");
+  EXPECT_EQ(name_at(map, 0x1000).size(), PerfMap::kMaxNameBytes);
+}
+
+TEST(PerfMap, AgreesWithAnArrayOfBytes) {
+  std::mt19937 random(4);  // NOLINT: repeatable
+  std::map<std::uint64_t, std::string> expected;
+  std::string text;
+  for (int line = 0; line < 300; ++line) {
+    const std::uint64_t start = 0x100 + random() % 400, size = 1 + random() % 60;
+    char number[64];
+    std::snprintf(number, sizeof number, "%llx %llx f%d\n", static_cast<unsigned long long>(start),
+                  static_cast<unsigned long long>(size), line);
+    text += number;
+    for (std::uint64_t at = start; at < start + size; ++at) expected[at] = "f" + std::to_string(line);
+  }
+  const PerfMap map = PerfMap::parse(text);
+  for (std::uint64_t at = 0x80; at < 0x400; ++at) {
+    const auto found = expected.find(at);
+    EXPECT_EQ(name_at(map, at), found == expected.end() ? "" : found->second) << at;
+  }
+}
+
+}  // namespace
+}  // namespace ddprof
