@@ -1,0 +1,129 @@
+#include "process/process_table.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+// A function whose ELF address the symbol table tells.
+extern "C" __attribute__((noinline, used)) int ddprof_process_test_landmark() { return 7; }
+
+namespace ddprof {
+namespace {
+
+// Refuses every file and remembers what it was asked for.
+class NoFiles final : public FileProvider {
+ public:
+  Result<MappedRegion> open(Pid, Address, Address, const FileIdentity& identity) override {
+    asked.push_back(identity.path);
+    return make_error(ErrorCode::not_found, "open {}: not in this test", identity.path);
+  }
+  std::vector<std::string> asked;
+};
+
+class ProcessTableTest : public ::testing::Test {
+ protected:
+  void map(Pid pid, std::uint64_t start, std::string path, std::uint64_t inode = 1) {
+    table.map(pid, {start}, 0x1000, 0, {.path = std::move(path), .inode = inode});
+  }
+
+  NoFiles provider;
+  FileRegistry files{provider};
+  ProcessTable table{files};
+  // Above any pid_max: /proc has nothing about them.
+  const Pid parent{1 << 23};
+  const Pid child{(1 << 23) + 1};
+};
+
+TEST_F(ProcessTableTest, AForkedProcessSharesTheAddressSpaceUntilItMapsSomething) {
+  map(parent, 0x1000, "/a");
+  table.fork(child, parent, Tid{to_int(child)}, Tid{to_int(parent)});
+  EXPECT_EQ(table.find(child)->generation, table.find(parent)->generation);
+  EXPECT_EQ(table.find(child)->space, table.find(parent)->space);
+
+  map(child, 0x5000, "/b", 2);
+  EXPECT_NE(table.find(child)->generation, table.find(parent)->generation);
+  EXPECT_EQ(table.find(parent)->space->find({0x5000}), nullptr);
+  EXPECT_NE(table.find(child)->space->find({0x5000}), nullptr);
+  EXPECT_NE(table.find(child)->space->find({0x1000}), nullptr);
+}
+
+TEST_F(ProcessTableTest, ExecForgetsMappingsAndTakesTheNewName) {
+  map(parent, 0x1000, "/a");
+  table.rename(parent, Tid{to_int(parent)}, "new", true);
+  EXPECT_EQ(table.find(parent)->name, "new");
+  EXPECT_EQ(table.find(parent)->space->find({0x1000}), nullptr);
+}
+
+TEST_F(ProcessTableTest, AThreadInheritsItsParentsNameUntilItIsRenamed) {
+  table.rename(parent, Tid{to_int(parent)}, "main", true);
+  table.fork(parent, parent, Tid{77}, Tid{to_int(parent)});
+  EXPECT_EQ(table.thread_name(parent, Tid{77}), "main");
+  table.rename(parent, Tid{77}, "worker", false);
+  EXPECT_EQ(table.thread_name(parent, Tid{77}), "worker");
+  EXPECT_EQ(table.find(parent)->name, "main");
+}
+
+TEST_F(ProcessTableTest, EndedTasksKeepTheirNamesUntilThePeriodCloses) {
+  table.rename(parent, Tid{to_int(parent)}, "main", true);
+  table.fork(parent, parent, Tid{77}, Tid{to_int(parent)});
+  table.rename(parent, Tid{77}, "worker", false);
+  table.exit(parent, Tid{77});
+  EXPECT_EQ(table.thread_name(parent, Tid{77}), "worker");
+  table.forget_ended();
+  ASSERT_NE(table.find(parent), nullptr);
+  EXPECT_FALSE(table.find(parent)->threads.contains(77));
+
+  table.exit(parent, Tid{to_int(parent)});
+  EXPECT_NE(table.find(parent), nullptr);
+  table.forget_ended();
+  EXPECT_EQ(table.find(parent), nullptr);
+}
+
+TEST_F(ProcessTableTest, OpensAFileOnceForAllProcesses) {
+  map(parent, 0x1000, "/a", 7);
+  map(child, 0x9000, "/a", 7);
+  EXPECT_EQ(provider.asked, std::vector<std::string>{"/a"});
+  EXPECT_EQ(table.find(parent)->space->find({0x1000})->file, table.find(child)->space->find({0x9000})->file);
+}
+
+TEST_F(ProcessTableTest, AnonymousCodeBelongsToItsProcess) {
+  map(parent, 0x1000, "//anon");
+  map(child, 0x1000, "");
+  FileId first = table.find(parent)->space->find({0x1000})->file;
+  FileId second = table.find(child)->space->find({0x1000})->file;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(files.file(first)->kind, CodeFile::Kind::jit);
+  EXPECT_TRUE(provider.asked.empty());
+}
+
+TEST(ProcessTable, ReadsALivingProcessFromProc) {
+  ProcFileProvider provider;
+  FileRegistry files(provider);
+  ProcessTable table(files);
+  Process& self = table.find_or_read(Pid{::getpid()});
+  EXPECT_EQ(self.name.substr(0, 12), "process_test");
+  auto here = reinterpret_cast<std::uint64_t>(&::getpid);
+  const CodeMapping* libc = self.space->find({here});
+  ASSERT_NE(libc, nullptr);
+  const CodeFile& file = *files.file(libc->file);
+  EXPECT_EQ(file.kind, CodeFile::Kind::elf);
+  EXPECT_NE(file.path.find("libc"), std::string::npos);
+  EXPECT_FALSE(file.build_id.empty());
+}
+
+TEST(ProcessTable, TurnsRunTimeAddressesIntoElfAddresses) {
+  ProcFileProvider provider;
+  FileRegistry files(provider);
+  ProcessTable table(files);
+  Process& self = table.find_or_read(Pid{::getpid()});
+  auto here = reinterpret_cast<std::uint64_t>(&ddprof_process_test_landmark);
+  const CodeMapping* mapping = self.space->find({here});
+  ASSERT_NE(mapping, nullptr);
+  std::uint64_t expected = 0;
+  files.file(mapping->file)->elf->for_each_symbol(SymbolTableKind::symtab, [&](const ElfSymbol& symbol) {
+    if (symbol.name == "ddprof_process_test_landmark") expected = symbol.value;
+  });
+  EXPECT_EQ(here - mapping->bias, expected);
+}
+
+}  // namespace
+}  // namespace ddprof

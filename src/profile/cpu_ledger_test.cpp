@@ -1,0 +1,93 @@
+#include "profile/cpu_ledger.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace ddprof {
+namespace {
+
+constexpr std::int64_t kPeriod = 10'000'000;
+const ThreadKey kMain{Pid{10}, Tid{10}};
+const ThreadKey kWorker{Pid{10}, Tid{11}};
+
+std::int64_t sum(const std::vector<CpuLedger::Entry>& entries) {
+  return std::accumulate(entries.begin(), entries.end(), std::int64_t{0},
+                         [](std::int64_t total, const auto& entry) { return total + entry.value; });
+}
+
+TEST(CpuLedger, ReportsAShortTaskThatNoSampleSaw) {
+  CpuLedger ledger(kPeriod, true);
+  ledger.add_task_total(kWorker, 600'000);
+  ledger.add_task_total(kWorker, 400'000);  // the second CPU
+  auto entries = ledger.close_ended();
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].thread, kWorker);
+  EXPECT_EQ(entries[0].loss, Loss::unsampled);
+  EXPECT_EQ(entries[0].value, 1'000'000);
+}
+
+TEST(CpuLedger, SamplesAndEntriesSumUpToTheExactTotal) {
+  CpuLedger ledger(kPeriod, true);
+  for (int i = 0; i < 7; ++i) ledger.add_sample(kWorker, kPeriod);
+  for (int i = 0; i < 3; ++i) ledger.add_sample(kMain, kPeriod);
+  ledger.add_task_total(kWorker, 7 * kPeriod + 4'000'000);
+  const std::int64_t exact = 7 * kPeriod + 4'000'000 + 3 * kPeriod + 9'000'000;
+  std::int64_t missing = sum(ledger.close_ended());
+  EXPECT_EQ(missing, 4'000'000);
+  auto rest = ledger.close_living(exact, {}, kMain, true);
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].thread, kMain);
+  EXPECT_EQ(10 * kPeriod + missing + sum(rest), exact);
+}
+
+TEST(CpuLedger, WhatWaitsForItsSampleIsNotReportedBeforeTheEnd) {
+  CpuLedger ledger(kPeriod, true);
+  ledger.add_sample(kMain, kPeriod);
+  EXPECT_TRUE(ledger.close_ended().empty());
+  EXPECT_TRUE(ledger.close_living(kPeriod + 9'000'000, {}, kMain, false).empty());
+  ledger.add_sample(kMain, kPeriod);
+  auto last = ledger.close_living(2 * kPeriod + 1, {}, kMain, true);
+  EXPECT_EQ(sum(last), 1);
+}
+
+TEST(CpuLedger, NamesTimeInTheKernelThatMayNotBeSampled) {
+  CpuLedger ledger(kPeriod, false);
+  ledger.add_sample(kWorker, kPeriod);
+  ledger.add_task_total(kWorker, 5 * kPeriod);
+  auto entries = ledger.close_ended();
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].loss, Loss::kernel);
+  EXPECT_EQ(entries[0].value, 4 * kPeriod);
+}
+
+TEST(CpuLedger, LostRecordsExplainWhatExceedsTheTail) {
+  CpuLedger ledger(kPeriod, true);
+  ledger.add_lost(2);
+  ledger.add_task_total(kWorker, 3 * kPeriod);
+  auto entries = ledger.close_ended();
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[0].loss, Loss::lost);
+  EXPECT_EQ(entries[0].value, 2 * kPeriod);
+  EXPECT_EQ(entries[1].loss, Loss::unsampled);
+  EXPECT_EQ(sum(entries), 3 * kPeriod);
+}
+
+TEST(CpuLedger, LivingThreadsAreChargedOnlyOnce) {
+  CpuLedger ledger(kPeriod, false);
+  const CpuLedger::ThreadTotal first[] = {{kWorker, 4 * kPeriod}};
+  auto entries = ledger.close_living(4 * kPeriod, first, kMain, false);
+  EXPECT_EQ(sum(entries), 3 * kPeriod);
+  const CpuLedger::ThreadTotal second[] = {{kWorker, 5 * kPeriod}};
+  EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kMain, false)), kPeriod);
+  EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kMain, true)), kPeriod);
+}
+
+TEST(CpuLedger, MoreSamplesThanTimeReportNothingNegative) {
+  CpuLedger ledger(kPeriod, true);
+  ledger.add_sample(kMain, kPeriod);
+  EXPECT_TRUE(ledger.close_living(kPeriod - 5, {}, kMain, true).empty());
+}
+
+}  // namespace
+}  // namespace ddprof
