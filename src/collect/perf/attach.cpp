@@ -1,0 +1,112 @@
+#include "collect/perf/attach.hpp"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+
+#include <absl/container/flat_hash_set.h>
+
+#include <cerrno>
+
+#include "collect/perf/thread_list.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::int32_t kAllTasks = -1;
+constexpr std::int32_t kAnyCpu = -1;
+
+Result<void> enable(int fd) {
+  if (::ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0) return errno_error(errno, "enable perf event");
+  return {};
+}
+
+}  // namespace
+
+Result<void> Attacher::sample_task(Tid tid) {
+  for (std::size_t position = 0; position < rings_.cpus().size(); ++position) {
+    for (std::uint32_t event = 0; event < plan_.events.size(); ++event) {
+      const PlannedEvent& planned = plan_.events[event];
+      UniqueFd fd =
+          TRY(open_perf_event(planned.task_attr, to_int(tid), rings_.cpus()[position], planned.spec.name));
+      TRY(rings_.redirect(fd.get(), position));
+      if (!planned.task_attr.enable_on_exec) TRY(enable(fd.get()));
+      TRY(slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::task_sampling}));
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Tid>> Attacher::sample_process(Pid pid) {
+  std::vector<Tid> attached;
+  absl::flat_hash_set<std::int32_t> tried;
+  constexpr int kMaxListings =
+      100;  // a process that creates threads faster than this is followed by inheritance
+  bool is_new_found = true;
+  for (int listing = 0; is_new_found && listing < kMaxListings; ++listing) {
+    is_new_found = false;
+    for (Tid tid : list_threads(pid)) {
+      if (!tried.insert(to_int(tid)).second) continue;
+      is_new_found = true;
+      auto result = sample_task(tid);
+      if (result.ok()) {
+        attached.push_back(tid);
+      } else if (result.error().code == ErrorCode::exhausted && !attached.empty()) {
+        notices_.push_back(fmt::format("only {} of {} threads are sampled: {} ({})", attached.size(),
+                                       list_threads(pid).size(), result.error().message,
+                                       result.error().hint));
+        return attached;
+      } else if (result.error().code != ErrorCode::not_found) {
+        return std::move(result).error();
+      }
+    }
+  }
+  if (attached.empty())
+    return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(pid));
+  return attached;
+}
+
+Result<void> Attacher::sample_cpus() {
+  for (std::size_t position = 0; position < rings_.cpus().size(); ++position) {
+    for (std::uint32_t event = 0; event < plan_.events.size(); ++event) {
+      const PlannedEvent& planned = plan_.events[event];
+      UniqueFd fd =
+          TRY(open_perf_event(planned.cpu_attr, kAllTasks, rings_.cpus()[position], planned.spec.name));
+      TRY(rings_.redirect(fd.get(), position));
+      TRY(slots_.add({.fd = std::move(fd), .event = event, .role = SlotRole::cpu_sampling}));
+    }
+  }
+  return {};
+}
+
+Result<void> Attacher::count_task(Tid tid, bool start_now) {
+  for (std::uint32_t event = 0; event < plan_.events.size(); ++event) {
+    const PlannedEvent& planned = plan_.events[event];
+    perf_event_attr attr = planned.counting_attr;
+    if (start_now) {
+      attr.enable_on_exec = 0;
+      attr.disabled = 0;
+    }
+    UniqueFd fd = TRY(open_perf_event(attr, to_int(tid), kAnyCpu, planned.spec.name));
+    TRY(slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::counting}));
+  }
+  return {};
+}
+
+std::uint64_t descriptors_needed(std::size_t threads, std::size_t cpus, std::size_t events) {
+  constexpr std::uint64_t kForEverythingElse = 64;
+  return std::uint64_t{threads} * cpus * events + cpus + kForEverythingElse;
+}
+
+std::uint64_t raise_descriptor_limit(std::uint64_t needed) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (needed > limit.rlim_cur && limit.rlim_cur < limit.rlim_max) {
+    rlimit raised{.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) return raised.rlim_cur;
+  }
+  return limit.rlim_cur;
+}
+
+}  // namespace ddprof

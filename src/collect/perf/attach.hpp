@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "collect/perf/event_plan.hpp"
+#include "collect/perf/event_slots.hpp"
+#include "collect/perf/ring_set.hpp"
+
+namespace ddprof {
+
+// Opens the planned events on tasks and CPUs, redirected into the rings.
+class Attacher {
+ public:
+  Attacher(const EventPlan& plan, const RingSet& rings, EventSlots& slots)
+      : plan_(plan), rings_(rings), slots_(slots) {}
+
+  // Samples one task and what it starts from now on. Not started for a task that is about to exec: that
+  // starts it.
+  Result<void> sample_task(Tid tid);
+  // Samples every thread of a process: lists and attaches until no new thread appears. Threads that were
+  // created by one already attached inherit its events; the doubles that the listing makes are found when
+  // they report. Returns the threads attached; fewer than there are when descriptors ran out, which leaves a
+  // notice.
+  Result<std::vector<Tid>> sample_process(Pid pid);
+  // Samples all tasks of every CPU, not yet started.
+  Result<void> sample_cpus();
+  // Counts one task and what it starts from now on.
+  Result<void> count_task(Tid tid, bool start_now);
+
+  [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+
+ private:
+  const EventPlan& plan_;
+  const RingSet& rings_;
+  EventSlots& slots_;
+  std::vector<std::string> notices_;
+};
+
+// How many descriptors sampling that many threads takes.
+std::uint64_t descriptors_needed(std::size_t threads, std::size_t cpus, std::size_t events);
+// Raises the soft limit of open files up to the hard one if `needed` exceeds it; the limit that is then in
+// force.
+std::uint64_t raise_descriptor_limit(std::uint64_t needed);
+
+}  // namespace ddprof

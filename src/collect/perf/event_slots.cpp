@@ -1,0 +1,134 @@
+#include "collect/perf/event_slots.hpp"
+
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace ddprof {
+
+namespace {
+
+bool is_hung_up(int fd) {
+  pollfd poller{.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&poller, 1, 0) == 1 && (poller.revents & POLLHUP) != 0;
+}
+
+// Events of all tasks live as long as the CPU; in per-CPU mode the sampling of tasks has been closed,
+// counting not.
+bool depends_on_tasks(const EventSlot& slot) { return slot.role != SlotRole::cpu_sampling; }
+
+}  // namespace
+
+std::int64_t read_event_value(int fd) {
+  std::array<std::uint64_t, 3> fields{};  // value, then time enabled and running for hardware events
+  ssize_t size = ::read(fd, fields.data(), sizeof fields);
+  if (size < static_cast<ssize_t>(sizeof fields[0])) return 0;
+  if (size < static_cast<ssize_t>(sizeof fields) || fields[2] == 0 || fields[1] == fields[2])
+    return static_cast<std::int64_t>(fields[0]);
+  double share = static_cast<double>(fields[1]) / static_cast<double>(fields[2]);
+  return static_cast<std::int64_t>(static_cast<double>(fields[0]) * share);
+}
+
+Result<void> EventSlots::add(EventSlot slot) {
+  if (::ioctl(slot.fd.get(), PERF_EVENT_IOC_ID, &slot.id) != 0)
+    return errno_error(errno, "read id of perf event");
+  by_id_[slot.id] = slots_.size();
+  if (slot.role == SlotRole::task_sampling) direct_[to_int(slot.tid)].slots.push_back(slots_.size());
+  slots_.push_back(std::move(slot));
+  perhaps_live_ = slots_.size();
+  return {};
+}
+
+const EventSlot* EventSlots::find(std::uint64_t id) const {
+  auto entry = by_id_.find(id);
+  return entry == by_id_.end() ? nullptr : &slots_[entry->second];
+}
+
+void EventSlots::drop_duplicates_of(Tid tid) {
+  auto direct = direct_.find(to_int(tid));
+  if (direct == direct_.end()) return;
+  for (std::size_t index : direct->second.slots) {
+    slots_[index].is_dropped = true;
+    slots_[index].fd.reset();
+  }
+  direct_.erase(direct);
+}
+
+void EventSlots::task_ended(Tid tid) {
+  auto direct = direct_.find(to_int(tid));
+  if (direct != direct_.end()) direct->second.has_ended = true;
+}
+
+void EventSlots::task_forked(Tid tid) {
+  auto direct = direct_.find(to_int(tid));
+  if (direct != direct_.end() && direct->second.has_ended) direct_.erase(direct);
+}
+
+bool EventSlots::shadows_direct(const EventSlot& slot, Tid tid) const {
+  return slot.role == SlotRole::task_sampling && slot.tid != tid && direct_.contains(to_int(tid));
+}
+
+Result<void> EventSlots::enable(SlotRole role) {
+  for (const EventSlot& slot : slots_) {
+    if (slot.role != role || !slot.fd.is_open()) continue;
+    if (::ioctl(slot.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return errno_error(errno, "enable perf event");
+  }
+  return {};
+}
+
+void EventSlots::disable(SlotRole role) {
+  for (const EventSlot& slot : slots_)
+    if (slot.role == role && slot.fd.is_open()) ::ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void EventSlots::retire(SlotRole role) {
+  for (EventSlot& slot : slots_) {
+    if (slot.role != role || !slot.fd.is_open()) continue;
+    retired_[slot.event] += read_event_value(slot.fd.get()) - slot.counted_before;
+    slot.fd.reset();
+  }
+  if (role == SlotRole::task_sampling) direct_.clear();
+}
+
+void EventSlots::forget(SlotRole role) {
+  for (EventSlot& slot : slots_) {
+    if (slot.role != role || !slot.fd.is_open()) continue;
+    slot.fd.reset();
+    slot.is_dropped = true;
+  }
+}
+
+void EventSlots::start_counting() {
+  for (EventSlot& slot : slots_)
+    if (slot.role == SlotRole::counting && slot.fd.is_open())
+      slot.counted_before = read_event_value(slot.fd.get());
+}
+
+std::int64_t EventSlots::total(std::uint32_t event, SlotRole role) const {
+  std::int64_t sum = retired_[event];
+  for (const EventSlot& slot : slots_)
+    if (slot.event == event && slot.role == role && slot.fd.is_open())
+      sum += read_event_value(slot.fd.get()) - slot.counted_before;
+  return sum;
+}
+
+int EventSlots::find_live_task_fd() {
+  for (; perhaps_live_ > 0; --perhaps_live_) {
+    EventSlot& slot = slots_[perhaps_live_ - 1];
+    if (!slot.fd.is_open() || !depends_on_tasks(slot)) continue;
+    if (!is_hung_up(slot.fd.get())) return slot.fd.get();
+  }
+  return -1;
+}
+
+std::size_t EventSlots::open_count() const {
+  std::size_t count = 0;
+  for (const EventSlot& slot : slots_) count += slot.fd.is_open() ? 1U : 0U;
+  return count;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace ddprof {
+
+enum class SlotRole : std::uint8_t {
+  task_sampling,  // inherited, one task and its descendants on one CPU
+  cpu_sampling,   // all tasks of one CPU
+  counting,       // inherited, one task and its descendants, all CPUs, no ring
+};
+
+// One open perf event. Its records keep resolving after it has been closed, because they may still be in a
+// ring.
+struct EventSlot {
+  UniqueFd fd;
+  std::uint64_t id = 0;     // what its records, and those of its inherited copies, are marked with
+  std::uint32_t event = 0;  // index into EventPlan::events
+  Tid tid{};                // the task it was opened on
+  SlotRole role = SlotRole::task_sampling;
+  bool is_dropped = false;          // a double: its records do not count
+  std::int64_t counted_before = 0;  // its value when it started to contribute to the total
+};
+
+// The open events of a collector: who wrote a record, what they add up to, and whether anyone is left.
+class EventSlots {
+ public:
+  explicit EventSlots(std::size_t events) : retired_(events, 0) {}
+
+  Result<void> add(EventSlot slot);
+  [[nodiscard]] const EventSlot* find(std::uint64_t id) const;
+
+  // Closes the sampling events that were opened on `tid` itself and forgets what they counted: the task
+  // turned out to be covered by an event inherited from its creator.
+  void drop_duplicates_of(Tid tid);
+  // The task is gone. Its last total may still reveal a double, but after a fork the number means another
+  // task.
+  void task_ended(Tid tid);
+  void task_forked(Tid tid);
+  // True when `slot` is not the event that was opened on `tid` itself, although there is one.
+  [[nodiscard]] bool shadows_direct(const EventSlot& slot, Tid tid) const;
+
+  // Starts or stops all events of one role.
+  Result<void> enable(SlotRole role);
+  void disable(SlotRole role);
+  // Closes all events of one role; their values stay in the totals.
+  void retire(SlotRole role);
+  // Closes all events of one role as if they had never been opened.
+  void forget(SlotRole role);
+  // Lets the counting events start from zero now.
+  void start_counting();
+  // Value of the event over its open slots of one role, and all that were retired.
+  [[nodiscard]] std::int64_t total(std::uint32_t event, SlotRole role) const;
+
+  // An open event of a task that can still run; -1 when all have ended. The kernel hangs an event up when its
+  // task and all tasks that inherited it have exited.
+  int find_live_task_fd();
+  [[nodiscard]] std::size_t open_count() const;
+
+ private:
+  struct DirectTask {
+    std::vector<std::size_t> slots;  // its task_sampling slots
+    bool has_ended = false;
+  };
+
+  std::vector<EventSlot> slots_;
+  absl::flat_hash_map<std::uint64_t, std::size_t> by_id_;
+  absl::flat_hash_map<std::int32_t, DirectTask> direct_;  // by tid
+  std::vector<std::int64_t> retired_;
+  std::size_t perhaps_live_ = 0;  // slots below this are not known to be hung up
+};
+
+// read(2) of an event, scaled when the counter was shared out over time; 0 when it cannot be read.
+std::int64_t read_event_value(int fd);
+
+}  // namespace ddprof

@@ -1,0 +1,46 @@
+#include "collect/perf/perf_collector.hpp"
+
+#include <algorithm>
+
+#include "collect/perf/cpu_list.hpp"
+#include "collect/perf/perf_engine.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::uint64_t samples_per_second(const EventSpec& spec) {
+  constexpr std::uint64_t kGuessForCounts = 100;
+  if (spec.frequency != 0) return spec.frequency;
+  if (spec.is_clock && spec.period != 0) return 1'000'000'000 / spec.period;
+  return kGuessForCounts;
+}
+
+RingBudget budget_for(const EventPlan& plan, std::size_t cpus) {
+  constexpr std::uint64_t kBesidesStack = 2048;  // registers and a full chain of kernel frames
+  RingBudgetInput input = ring_budget_of_this_machine(cpus);
+  input.samples_per_second = 0;
+  input.record_bytes = 0;
+  for (const PlannedEvent& event : plan.events) {
+    input.samples_per_second += samples_per_second(event.spec);
+    input.record_bytes = std::max(input.record_bytes, event.task_attr.sample_stack_user + kBesidesStack);
+  }
+  return ring_budget(input);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const PerfTarget& target,
+                                                           const PerfOptions& options) {
+  EventPlan plan = TRY(make_event_plan(options, target.kind));
+  std::vector<int> cpus = TRY(online_cpus());
+  PerfClock clock = TRY(PerfClock::calibrate(plan.features));
+  raise_descriptor_limit(descriptors_needed(1, cpus.size(), plan.events.size()));
+  RingSet rings = TRY(RingSet::open(cpus, plan.features, budget_for(plan, cpus.size())));
+  auto engine =
+      std::make_unique<PerfEngine>(target, options.per_cpu, std::move(plan), std::move(rings), clock);
+  TRY(engine->start());
+  return std::unique_ptr<PerfCollector>(std::move(engine));
+}
+
+}  // namespace ddprof

@@ -1,0 +1,93 @@
+#include "collect/perf/perf_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ddprof {
+
+namespace {
+
+// A record becomes visible some time after it was stamped; the slowest writer (a 64 KiB stack copied from
+// cold memory) needs tens of microseconds. Anything older than this is in final order.
+constexpr std::uint64_t kSettleTime = 100'000;
+
+// While modes change, tasks that were just forked are looked for at this pace.
+constexpr std::chrono::milliseconds kChangePace{5};
+
+}  // namespace
+
+PerfEngine::PerfEngine(const PerfTarget& target, PerCpuUse per_cpu, EventPlan plan, RingSet rings,
+                       PerfClock clock)
+    : target_(target),
+      per_cpu_use_(per_cpu),
+      plan_(std::move(plan)),
+      rings_(std::move(rings)),
+      clock_(clock),
+      slots_(plan_.events.size()),
+      attacher_(plan_, rings_, slots_),
+      notices_(plan_.notices) {
+  if (rings_.notice()) notices_.push_back(*rings_.notice());
+}
+
+Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventHandler& handle) {
+  int task_fd = follows_everything() ? -1 : slots_.find_live_task_fd();
+  bool has_ended = !follows_everything() && is_finished();
+  if (has_ended) timeout = std::chrono::milliseconds{0};
+  if (is_changing_mode_) timeout = std::min(timeout, kChangePace);
+  if (TRY(rings_.wait(timeout, task_fd))) ++counters_.wakeups;
+
+  std::uint64_t now = clock_.now();
+  merge_.run(rings_.rings(), now - kSettleTime, now,
+             [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); });
+  advance_mode();
+  return {};
+}
+
+Result<void> PerfEngine::drain(const EventHandler& handle) {
+  for (SlotRole role : {SlotRole::task_sampling, SlotRole::cpu_sampling, SlotRole::counting})
+    slots_.disable(role);
+  merge_.run(rings_.rings(), RingMerge::kNoLimit, clock_.now(),
+             [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); });
+  return {};
+}
+
+std::optional<std::int64_t> PerfEngine::exact_total(std::uint32_t event) {
+  if (!has_exact_total_) return std::nullopt;
+  for (std::uint32_t position = 0; position < plan_.events.size(); ++position) {
+    const PlannedEvent& planned = plan_.events[position];
+    // Counters count occurrences: they say nothing about values taken from registers or raw data.
+    if (planned.index != event || planned.spec.value_source != EventSpec::ValueSource::period) continue;
+    SlotRole role = mode_ == PerfMode::per_task ? SlotRole::task_sampling : SlotRole::counting;
+    return std::llround(static_cast<double>(slots_.total(position, role)) * planned.spec.value_scale);
+  }
+  return std::nullopt;
+}
+
+bool PerfEngine::is_finished() {
+  if (follows_everything()) return false;
+  // Without counting events only the records tell who is alive.
+  if (mode_ == PerfMode::per_cpu && !has_exact_total_) return tasks_.empty() && !awaits_exec_;
+  return slots_.find_live_task_fd() < 0;
+}
+
+CollectorCounters PerfEngine::counters() const {
+  CollectorCounters counters = counters_;
+  counters.malformed_records += merge_.malformed();
+  for (const PerfRing& ring : rings_.rings()) counters.malformed_records += ring.malformed();
+  return counters;
+}
+
+std::string PerfEngine::describe() const {
+  std::string reason = mode_reason_.empty() ? "" : fmt::format(" ({})", mode_reason_);
+  return fmt::format("perf events per {}{}, {} CPUs, rings of {} KiB",
+                     mode_ == PerfMode::per_task ? "task" : "CPU", reason, rings_.cpus().size(),
+                     rings_.bytes_per_ring() / 1024);
+}
+
+std::vector<std::string> PerfEngine::notices() const {
+  std::vector<std::string> all = notices_;
+  all.insert(all.end(), attacher_.notices().begin(), attacher_.notices().end());
+  return all;
+}
+
+}  // namespace ddprof

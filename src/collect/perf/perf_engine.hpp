@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/perf/attach.hpp"
+#include "collect/perf/event_plan.hpp"
+#include "collect/perf/event_slots.hpp"
+#include "collect/perf/fork_storm.hpp"
+#include "collect/perf/perf_clock.hpp"
+#include "collect/perf/perf_collector.hpp"
+#include "collect/perf/perf_record.hpp"
+#include "collect/perf/ring_merge.hpp"
+#include "collect/perf/ring_set.hpp"
+#include "collect/perf/task_set.hpp"
+
+namespace ddprof {
+
+// The collector behind PerfCollector::open().
+//
+// It starts with per-task events: inherited by every child and thread, permitted to everybody, exact per
+// task. Where a program turns out to be fork-heavy and the user may, it changes over to per-CPU events, which
+// see tasks that live for less than a period and cost forks nothing; what belongs to the target is then
+// filtered by pid.
+class PerfEngine final : public PerfCollector {
+ public:
+  PerfEngine(const PerfTarget& target, PerCpuUse per_cpu, EventPlan plan, RingSet rings, PerfClock clock);
+
+  // perf_engine.cpp
+  Result<void> start();
+  Result<void> collect(std::chrono::milliseconds timeout, const EventHandler& handle) override;
+  Result<void> drain(const EventHandler& handle) override;
+  std::optional<std::int64_t> exact_total(std::uint32_t event) override;
+  bool is_finished() override;
+  [[nodiscard]] CollectorCounters counters() const override;
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] std::vector<std::string> notices() const override;
+  [[nodiscard]] PerfMode mode() const override { return mode_; }
+  [[nodiscard]] bool samples_kernel() const override { return plan_.kernel; }
+
+ private:
+  [[nodiscard]] bool follows_everything() const { return target_.kind == PerfTarget::Kind::everything; }
+
+  // perf_engine_records.cpp: what each record means here
+  void on_bytes(std::span<const std::byte> bytes, const EventHandler& handle);
+  void on_record(const SampleRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_record(const MmapRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_record(const CommRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_record(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_record(const ReadRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_record(const LostRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_record(const ThrottleRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_record(const OtherRecord&, const EventSlot&, const EventHandler&) {}
+  void on_fork(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);
+  [[nodiscard]] bool is_foreign(const EventSlot& slot, std::uint32_t pid) const;
+  [[nodiscard]] bool is_from_other_mode(const EventSlot& slot, std::uint64_t time) const;
+
+  // perf_engine_modes.cpp: how sampling starts and changes
+  Result<void> start_command();
+  Result<void> start_process();
+  Result<void> start_per_cpu(std::string reason);
+  Result<void> count_followed_tasks();
+  void advance_mode();
+  void give_up_change(const Error& error);
+  Result<void> change_to_per_cpu();
+  void find_missed_processes();
+
+  PerfTarget target_;
+  PerCpuUse per_cpu_use_;
+  EventPlan plan_;
+  RingSet rings_;
+  PerfClock clock_;
+  EventSlots slots_;
+  Attacher attacher_;
+  RingMerge merge_;
+  TaskSet tasks_;
+  ForkStorm storm_;
+  PerfMode mode_ = PerfMode::per_task;
+  std::string mode_reason_;
+  bool is_changing_mode_ = false;
+  bool has_exact_total_ = true;
+  bool awaits_exec_ = false;  // per-CPU from the start of a command: nothing counts before its exec
+  bool may_have_missed_forks_ = false;
+  std::uint64_t changed_at_ = 0;   // records of per-task events count before, those of per-CPU events after
+  std::uint64_t last_search_ = 0;  // when missed processes were last looked for
+  CollectorCounters counters_;
+  std::vector<std::string> notices_;
+};
+
+}  // namespace ddprof

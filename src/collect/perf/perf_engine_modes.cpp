@@ -1,0 +1,134 @@
+#include "collect/perf/perf_engine.hpp"
+#include "collect/perf/thread_list.hpp"
+
+// How sampling starts, and how it changes from per-task to per-CPU events while the target runs.
+
+namespace ddprof {
+
+Result<void> PerfEngine::start() {
+  switch (target_.kind) {
+    case PerfTarget::Kind::everything:
+      has_exact_total_ = false;
+      return start_per_cpu("every process");
+    case PerfTarget::Kind::about_to_exec:
+      return start_command();
+    case PerfTarget::Kind::running_process:
+      break;
+  }
+  return start_process();
+}
+
+Result<void> PerfEngine::start_command() {
+  Tid tid{to_int(target_.pid)};
+  if (per_cpu_use_ == PerCpuUse::always) {
+    awaits_exec_ = true;
+    TRY(attacher_.count_task(tid, false));
+    return start_per_cpu("as asked");
+  }
+  tasks_.add(tid, target_.pid);
+  raise_descriptor_limit(descriptors_needed(1, rings_.cpus().size(), plan_.events.size()));
+  return attacher_.sample_task(tid);
+}
+
+Result<void> PerfEngine::start_process() {
+  std::vector<Tid> threads = list_threads(target_.pid);
+  if (threads.empty())
+    return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(target_.pid));
+  std::uint64_t needed = descriptors_needed(threads.size(), rings_.cpus().size(), plan_.events.size());
+  std::uint64_t limit = raise_descriptor_limit(needed);
+  bool is_too_much = needed > limit && plan_.per_cpu && per_cpu_use_ == PerCpuUse::when_better;
+  if (per_cpu_use_ == PerCpuUse::always || is_too_much) {
+    // Sampling starts before the listing: what is forked after it is seen in records.
+    TRY(start_per_cpu(is_too_much
+                          ? fmt::format("{} threads would need {} descriptors", threads.size(), needed)
+                          : "as asked"));
+    for (Tid tid : list_threads(target_.pid)) tasks_.add(tid, target_.pid);
+    if (auto counted = count_followed_tasks(); !counted.ok()) {
+      has_exact_total_ = false;
+      notices_.push_back(fmt::format("totals are estimates: {}", counted.error().message));
+    }
+    return {};
+  }
+  for (Tid tid : TRY(attacher_.sample_process(target_.pid))) tasks_.add(tid, target_.pid);
+  return {};
+}
+
+Result<void> PerfEngine::start_per_cpu(std::string reason) {
+  TRY(attacher_.sample_cpus());
+  TRY(slots_.enable(SlotRole::cpu_sampling));
+  mode_ = PerfMode::per_cpu;
+  mode_reason_ = std::move(reason);
+  return {};
+}
+
+// Inheritance follows only what a task starts after its event was opened, so every living task needs its own.
+Result<void> PerfEngine::count_followed_tasks() {
+  for (Tid tid : tasks_.uncounted()) {
+    auto counted = attacher_.count_task(tid, true);
+    if (!counted.ok() && counted.error().code != ErrorCode::not_found) return counted;
+    TaskSet::Task* task = tasks_.find(tid);
+    task->is_counted = true;  // or it is already gone
+    task->counted_since = clock_.now();
+  }
+  return {};
+}
+
+void PerfEngine::advance_mode() {
+  if (follows_everything()) return;
+  if (mode_ == PerfMode::per_cpu) {
+    if (may_have_missed_forks_) find_missed_processes();
+    // Tasks forked by one that was not counted yet.
+    if (has_exact_total_ && !count_followed_tasks().ok()) has_exact_total_ = false;
+    return;
+  }
+  if (!is_changing_mode_) {
+    bool may_change = plan_.per_cpu && per_cpu_use_ == PerCpuUse::when_better;
+    if (!may_change || !storm_.is_raging(clock_.now())) return;
+    is_changing_mode_ = true;
+  }
+  bool is_settled = tasks_.uncounted().empty();
+  auto result = is_settled ? change_to_per_cpu() : count_followed_tasks();
+  if (!result.ok()) give_up_change(result.error());
+}
+
+void PerfEngine::give_up_change(const Error& error) {
+  is_changing_mode_ = false;
+  per_cpu_use_ = PerCpuUse::never;
+  slots_.forget(SlotRole::counting);
+  slots_.forget(SlotRole::cpu_sampling);
+  notices_.push_back(fmt::format("short-lived tasks are not sampled: {}", error.message));
+}
+
+Result<void> PerfEngine::change_to_per_cpu() {
+  std::uint64_t short_tasks = storm_.unsampled_ends();
+  TRY(start_per_cpu(fmt::format("fork-heavy: {} tasks ended before their first sample", short_tasks)));
+  changed_at_ = clock_.now();
+  slots_.start_counting();
+  slots_.retire(SlotRole::task_sampling);
+  is_changing_mode_ = false;
+  return {};
+}
+
+// After lost records: a process whose parent is followed must have been forked by it.
+void PerfEngine::find_missed_processes() {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  std::uint64_t now = clock_.now();
+  if (now - last_search_ < kSecond) return;
+  last_search_ = now;
+  may_have_missed_forks_ = false;
+  auto processes = list_processes();
+  bool is_new_found = true;
+  while (is_new_found) {
+    is_new_found = false;
+    for (const ProcessParent& process : processes) {
+      if (!tasks_.has_process(process.parent) || tasks_.has_process(process.pid)) continue;
+      for (Tid tid : list_threads(process.pid)) {
+        tasks_.add(tid, process.pid);
+        tasks_.find(tid)->is_counted = true;  // by inheritance, whether or not its fork was seen
+        is_new_found = true;
+      }
+    }
+  }
+}
+
+}  // namespace ddprof

@@ -1,0 +1,141 @@
+#include <cmath>
+
+#include "collect/perf/perf_engine.hpp"
+#include "collect/perf/sample_event.hpp"
+
+// What each kernel record means to the engine: whose it is, what it changes, and the event that it becomes.
+
+namespace ddprof {
+
+namespace {
+
+Pid to_pid(std::uint32_t number) { return Pid{static_cast<std::int32_t>(number)}; }
+Tid to_tid(std::uint32_t number) { return Tid{static_cast<std::int32_t>(number)}; }
+
+}  // namespace
+
+void PerfEngine::on_bytes(std::span<const std::byte> bytes, const EventHandler& handle) {
+  auto identifier = record_identifier(bytes);
+  const EventSlot* slot = identifier ? slots_.find(*identifier) : nullptr;
+  if (slot == nullptr) {
+    ++counters_.malformed_records;
+    return;
+  }
+  if (slot->is_dropped) return;
+  auto record = parse_record(bytes, plan_.events[slot->event].layout);
+  if (!record) {
+    ++counters_.malformed_records;
+    return;
+  }
+  std::visit([&](const auto& any) { on_record(any, *slot, handle); }, *record);
+}
+
+// Events of a CPU see every process of the host.
+bool PerfEngine::is_foreign(const EventSlot& slot, std::uint32_t pid) const {
+  return slot.role == SlotRole::cpu_sampling && !follows_everything() && !tasks_.has_process(to_pid(pid));
+}
+
+// Both kinds of events are open for a moment while modes change. A sharp border in time keeps one record of
+// each.
+bool PerfEngine::is_from_other_mode(const EventSlot& slot, std::uint64_t time) const {
+  if (changed_at_ == 0) return false;
+  return slot.role == SlotRole::cpu_sampling ? time < changed_at_ : time >= changed_at_;
+}
+
+void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  if (is_from_other_mode(slot, record.id.time)) return;
+  if (is_foreign(slot, record.id.pid)) {
+    ++counters_.filtered_samples;
+    return;
+  }
+  Tid tid = to_tid(record.id.tid);
+  if (slots_.shadows_direct(slot, tid)) slots_.drop_duplicates_of(tid);
+  if (TaskSet::Task* task = tasks_.find(tid)) task->was_sampled = true;
+  ++counters_.samples;
+  const PlannedEvent& planned = plan_.events[slot.event];
+  handle(to_sample_event(record, planned.spec, planned.index, clock_.to_monotonic(record.id.time)));
+}
+
+void PerfEngine::on_record(const MmapRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  if (is_from_other_mode(slot, record.id.time) || is_foreign(slot, record.pid)) return;
+  handle(to_map_event(record, clock_.to_monotonic(record.id.time)));
+}
+
+void PerfEngine::on_record(const CommRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  if (is_from_other_mode(slot, record.id.time)) return;
+  Pid pid = to_pid(record.pid);
+  if (awaits_exec_ && record.is_exec && pid == target_.pid) {
+    awaits_exec_ = false;
+    tasks_.add(Tid{to_int(pid)}, pid);
+    tasks_.find(Tid{to_int(pid)})->is_counted = true;
+  }
+  if (is_foreign(slot, record.pid)) return;
+  if (record.is_exec && !follows_everything()) tasks_.exec(pid);
+  handle(CommEvent{.pid = pid,
+                   .tid = to_tid(record.tid),
+                   .time = clock_.to_monotonic(record.id.time),
+                   .is_exec = record.is_exec,
+                   .comm = record.comm});
+}
+
+void PerfEngine::on_record(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  if (is_from_other_mode(slot, record.id.time)) return;
+  if (record.is_fork)
+    on_fork(record, slot, handle);
+  else
+    on_exit(record, slot, handle);
+}
+
+void PerfEngine::on_fork(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  if (is_foreign(slot, record.parent_pid)) return;
+  Tid tid = to_tid(record.tid);
+  Tid parent_tid = to_tid(record.parent_tid);
+  slots_.task_forked(tid);
+  if (!follows_everything()) {
+    // Known already: a thread that was attached while its fork was on the way here.
+    if (!tasks_.add(tid, to_pid(record.pid))) return;
+    TaskSet::Task* parent = tasks_.find(parent_tid);
+    if (parent != nullptr && parent->is_counted && parent->counted_since <= record.id.time) {
+      TaskSet::Task* child = tasks_.find(tid);
+      child->is_counted = true;
+      child->counted_since = record.id.time;
+    }
+  }
+  handle(ForkEvent{.pid = to_pid(record.pid),
+                   .parent_pid = to_pid(record.parent_pid),
+                   .tid = tid,
+                   .parent_tid = parent_tid,
+                   .time = clock_.to_monotonic(record.id.time)});
+}
+
+void PerfEngine::on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  if (is_foreign(slot, record.pid)) return;
+  Tid tid = to_tid(record.tid);
+  slots_.task_ended(tid);
+  TaskSet::Task last_state;
+  if (tasks_.remove(tid, &last_state)) storm_.task_ended(record.id.time, last_state.was_sampled);
+  handle(ExitEvent{.pid = to_pid(record.pid), .tid = tid, .time = clock_.to_monotonic(record.id.time)});
+}
+
+void PerfEngine::on_record(const ReadRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  Tid tid = to_tid(record.tid);
+  if (slots_.shadows_direct(slot, tid)) slots_.drop_duplicates_of(tid);
+  const PlannedEvent& planned = plan_.events[slot.event];
+  if (planned.spec.value_source != EventSpec::ValueSource::period) return;
+  auto value = std::llround(static_cast<double>(scaled_value(record)) * planned.spec.value_scale);
+  if (value == 0) return;
+  handle(TaskTotalEvent{.pid = to_pid(record.pid), .tid = tid, .event = planned.index, .value = value});
+}
+
+void PerfEngine::on_record(const LostRecord& record, const EventSlot&, const EventHandler& handle) {
+  counters_.lost_records += record.count;
+  may_have_missed_forks_ = true;
+  handle(LostEvent{.tid = to_tid(record.id.tid), .records = record.count});
+}
+
+void PerfEngine::on_record(const ThrottleRecord& record, const EventSlot&, const EventHandler& handle) {
+  if (record.is_start) ++counters_.throttled;
+  handle(ThrottleEvent{.time = clock_.to_monotonic(record.id.time), .is_start = record.is_start});
+}
+
+}  // namespace ddprof

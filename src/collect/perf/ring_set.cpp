@@ -1,0 +1,72 @@
+#include "collect/perf/ring_set.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace ddprof {
+
+Result<RingSet> RingSet::open_with(const std::vector<int>& cpus, const AttrFeatures& features,
+                                   std::size_t pages) {
+  constexpr std::int32_t kSelf = 0;
+  auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  auto watermark = static_cast<std::uint32_t>(pages * page_bytes / 2);
+  RingSet set;
+  for (int cpu : cpus) {
+    auto holder =
+        open_perf_event(ring_attr(features, watermark), kSelf, cpu, fmt::format("ring of CPU {}", cpu));
+    // A CPU that went offline since it was listed has nothing to tell.
+    if (!holder.ok() && holder.error().code == ErrorCode::unsupported) continue;
+    if (!holder.ok()) return std::move(holder).error();
+    set.rings_.push_back(TRY(PerfRing::map(holder->get(), pages)));
+    set.holders_.push_back(std::move(holder).value());
+    set.cpus_.push_back(cpu);
+  }
+  return set;
+}
+
+Result<RingSet> RingSet::open(const std::vector<int>& cpus, const AttrFeatures& features,
+                              const RingBudget& budget) {
+  // The budget is an estimate: other profilers of the same user draw on it too.
+  for (std::size_t pages = budget.pages;; pages /= 2) {
+    auto set = open_with(cpus, features, pages);
+    bool is_too_large = !set.ok() && (set.error().code == ErrorCode::permission_denied ||
+                                      set.error().code == ErrorCode::exhausted);
+    if (is_too_large && pages > 1) continue;
+    if (set.ok() && pages < budget.wanted_pages) {
+      std::size_t ratio = budget.wanted_pages / pages;
+      set->notice_ = fmt::format(
+          "rings of {} KiB per CPU instead of {} KiB, samples may be lost under load: raise "
+          "kernel.perf_event_mlock_kb or ulimit -l",
+          set->bytes_per_ring() / 1024, set->bytes_per_ring() * ratio / 1024);
+    }
+    return set;
+  }
+}
+
+Result<void> RingSet::redirect(int event_fd, std::size_t position) const {
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_OUTPUT, holders_[position].get()) != 0)
+    return errno_error(errno, fmt::format("redirect perf event to the ring of CPU {}", cpus_[position]));
+  return {};
+}
+
+Result<bool> RingSet::wait(std::chrono::milliseconds timeout, int task_fd) {
+  // Asking whether an event has hung up also takes back the wake-up of its ring, so that poll() alone is not
+  // enough.
+  auto is_half_full = [](const PerfRing& ring) { return ring.pending_bytes() > ring.capacity() / 2; };
+  if (std::any_of(rings_.begin(), rings_.end(), is_half_full)) return true;
+
+  std::vector<pollfd> waiters;
+  waiters.reserve(holders_.size() + 1);
+  for (const UniqueFd& holder : holders_)
+    waiters.push_back({.fd = holder.get(), .events = POLLIN, .revents = 0});
+  if (task_fd >= 0) waiters.push_back({.fd = task_fd, .events = 0, .revents = 0});
+  int ready = ::poll(waiters.data(), waiters.size(), static_cast<int>(timeout.count()));
+  if (ready < 0 && errno != EINTR) return errno_error(errno, "wait for perf events");
+  return ready > 0;
+}
+
+}  // namespace ddprof

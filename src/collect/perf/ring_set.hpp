@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "collect/perf/perf_event.hpp"
+#include "collect/perf/perf_ring.hpp"
+#include "collect/perf/ring_budget.hpp"
+
+namespace ddprof {
+
+// One ring per CPU. Each belongs to a silent event of the calling thread, and real events are redirected into
+// it, so that events may come and go (threads end, modes change) without touching the rings.
+class RingSet {
+ public:
+  static Result<RingSet> open(const std::vector<int>& cpus, const AttrFeatures& features,
+                              const RingBudget& budget);
+
+  // Sends the records of `event_fd`, an event on cpus()[position], into that CPU's ring.
+  Result<void> redirect(int event_fd, std::size_t position) const;
+
+  // Waits until a ring is half full or the task behind `task_fd` (-1: none) has ended. True when woken before
+  // the timeout.
+  Result<bool> wait(std::chrono::milliseconds timeout, int task_fd);
+
+  [[nodiscard]] std::span<PerfRing> rings() { return rings_; }
+  [[nodiscard]] std::span<const PerfRing> rings() const { return rings_; }
+  [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
+  [[nodiscard]] std::size_t bytes_per_ring() const { return rings_.empty() ? 0 : rings_.front().capacity(); }
+  // Said when the rings are smaller than they should be.
+  [[nodiscard]] const std::optional<std::string>& notice() const { return notice_; }
+
+ private:
+  static Result<RingSet> open_with(const std::vector<int>& cpus, const AttrFeatures& features,
+                                   std::size_t pages);
+
+  std::vector<int> cpus_;
+  std::vector<UniqueFd> holders_;
+  std::vector<PerfRing> rings_;
+  std::optional<std::string> notice_;
+};
+
+}  // namespace ddprof

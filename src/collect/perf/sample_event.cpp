@@ -1,0 +1,97 @@
+#include "collect/perf/sample_event.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "collect/perf/perf_registers.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// A little-endian integer of 1, 2, 4 or 8 bytes; others read as many bytes as there are.
+std::uint64_t raw_field(std::span<const std::byte> raw, std::uint32_t offset, std::uint32_t size) {
+  if (offset >= raw.size()) return 0;
+  std::uint64_t value = 0;
+  std::size_t bytes = std::min<std::size_t>({size, sizeof value, raw.size() - offset});
+  std::memcpy(&value, raw.data() + offset, bytes);
+  return value;
+}
+
+std::uint64_t unscaled_value(const EventSpec& spec, const SampleRecord& record, const Registers& registers) {
+  switch (spec.value_source) {
+    case EventSpec::ValueSource::raw_field:
+      return raw_field(record.raw, spec.raw_offset, spec.raw_size);
+    case EventSpec::ValueSource::register_argument: {
+      const auto& table = native_perf_registers();
+      auto value = spec.argument_is_register_number ? numbered_register(table, registers, spec.argument)
+                                                    : argument_register(table, registers, spec.argument);
+      return value.value_or(0);
+    }
+    case EventSpec::ValueSource::period:
+      break;
+  }
+  return record.period;
+}
+
+std::int64_t saturate(double value) {
+  constexpr double kLimit = 9.2e18;
+  return static_cast<std::int64_t>(std::llround(std::clamp(value, -kLimit, kLimit)));
+}
+
+}  // namespace
+
+std::int64_t sample_value(const EventSpec& spec, const SampleRecord& record, const Registers& registers) {
+  std::uint64_t value = unscaled_value(spec, record, registers);
+  if (spec.value_scale != 1.0) return saturate(static_cast<double>(value) * spec.value_scale);
+  constexpr auto kLargest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(value, kLargest));
+}
+
+SampleEvent to_sample_event(const SampleRecord& record, const EventSpec& spec, std::uint32_t event,
+                            Nanoseconds time) {
+  SampleEvent sample;
+  sample.pid = Pid{static_cast<std::int32_t>(record.id.pid)};
+  sample.tid = Tid{static_cast<std::int32_t>(record.id.tid)};
+  sample.time = time;
+  sample.cpu = record.id.cpu;
+  sample.event = event;
+  sample.address = record.ip;
+  sample.in_kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+  sample.has_registers = record.registers_abi == PERF_SAMPLE_REGS_ABI_64;
+  if (sample.has_registers) {
+    sample.registers = to_registers(native_perf_registers(), record.registers);
+    sample.stack = record.stack;
+  }
+  sample.stack_requested = static_cast<std::uint32_t>(record.stack_reserved);
+  sample.kernel_chain = kernel_part(record.callchain);
+  sample.value = sample_value(spec, record, sample.registers);
+  return sample;
+}
+
+MapEvent to_map_event(const MmapRecord& record, Nanoseconds time) {
+  return {.pid = Pid{static_cast<std::int32_t>(record.pid)},
+          .tid = Tid{static_cast<std::int32_t>(record.tid)},
+          .time = time,
+          .start = Address{record.start},
+          .length = record.length,
+          .file_offset = record.file_offset,
+          .device_major = record.device_major,
+          .device_minor = record.device_minor,
+          .inode = record.inode,
+          .build_id = record.build_id,
+          .is_executable = record.is_executable,
+          .path = record.path};
+}
+
+std::int64_t scaled_value(const ReadRecord& record) {
+  if (record.time_running == 0 || record.time_running == record.time_enabled)
+    return static_cast<std::int64_t>(record.value);
+  return saturate(static_cast<double>(record.value) * static_cast<double>(record.time_enabled) /
+                  static_cast<double>(record.time_running));
+}
+
+}  // namespace ddprof
