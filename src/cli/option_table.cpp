@@ -41,7 +41,7 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "samples per second of CPU time", .default_note = "99", .low = 1, .high = 100000},
     {.name = "inlined-functions", .letter = 'I', .environment = "DD_PROFILING_INLINED_FUNCTIONS",
      .slot = &Options::inlined_functions, .group = Group::sampling,
-     .help = "show inlined calls as frames", .takes_word = true},
+     .help = "show inlined calls as frames", .takes_word = true, .has_effect = false},
     {.name = "timeline", .environment = "DD_PROFILING_TIMELINE_ENABLE", .slot = &Options::timeline,
      .group = Group::sampling, .level = Level::extended, .help = "timestamps on CPU samples",
      .has_effect = false},
@@ -69,9 +69,10 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "also write every profile to files that begin so"},
     {.name = "log-level", .letter = 'l', .environment = "DD_PROFILING_NATIVE_LOG_LEVEL", .slot = &Options::log_level,
      .value = "LEVEL", .group = Group::output, .help = "how much the profiler says",
-     .choices = "debug informational notice warn error"},
+     .choices = "debug informational notice warn error", .has_effect = false},
     {.name = "log-mode", .letter = 'o', .environment = "DD_PROFILING_NATIVE_LOG_MODE", .slot = &Options::log_mode,
-     .value = "WHERE", .group = Group::output, .help = "stdout, stderr, syslog, disabled or a file"},
+     .value = "WHERE", .group = Group::output, .help = "stdout, stderr, syslog, disabled or a file",
+     .has_effect = false},
 
     // Whose profile it is
     {.name = "service", .letter = 'S', .environment = "DD_SERVICE", .slot = &Options::service, .value = "NAME",
