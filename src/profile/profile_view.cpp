@@ -38,6 +38,8 @@ std::optional<std::size_t> default_column(const Profile& profile) {
 std::string label_text(const Profile& profile, const ProfileSample& sample, std::string_view key) {
   for (const ProfileLabel& label : sample.labels) {
     if (profile.text(label.key) != key) continue;
+    // An empty text and a plain zero look the same in the model, and pprof drops both.
+    if (label.text == 0 && label.number == 0) return {};
     return label.text != 0 ? std::string(profile.text(label.text)) : fmt::format("{}", label.number);
   }
   return {};
