@@ -98,7 +98,7 @@ def record(binary, command, during, folder, frequency):
         if process.returncode != 0 or not os.path.exists(path):
             raise RuntimeError("%s ended with %d\n%s" % (" ".join(line)[:300], process.returncode, stderr.read()[-2000:]))
     profile = pprof.read(path)
-    for pid in {sample.labels.get("process_id") for sample in profile.samples}:  # node's perf maps
+    for pid in {sample.labels.get("pid") for sample in profile.samples}:  # node's perf maps
         if os.path.exists("/tmp/perf-%s.map" % pid):
             os.unlink("/tmp/perf-%s.map" % pid)
     return profile

@@ -15,7 +15,7 @@ struct EventSpec {
   enum class ValueSource : std::uint8_t { period, register_argument, raw_field };
 
   std::string name;             // as the user spells it: sCPU, hINST, group:event
-  std::string label;            // column name in the profile: "cpu-time", "page-faults", ... or the user's l=
+  std::string label;            // column name in the profile: "cpu", "page-faults", ... or the user's l=
   std::string unit = "count";   // "nanoseconds" for clocks
   Kind kind = Kind::software;
   std::uint64_t config = 0;     // PERF_COUNT_SW_*, PERF_COUNT_HW_*; the tracepoint id is found when opened

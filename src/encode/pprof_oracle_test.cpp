@@ -60,7 +60,7 @@ TEST_F(GoPprof, ReadsEveryPartOfWhatWeWrite) {
     EXPECT_THAT(raw, HasSubstr("samples/count cpu/nanoseconds[dflt]"));
     EXPECT_THAT(raw, ContainsRegex("200 +2000000000: 1 2"));
     EXPECT_THAT(raw, ContainsRegex("100 +1000000000: 3 2"));
-    EXPECT_THAT(raw, HasSubstr("process_name:[app]"));
+    EXPECT_THAT(raw, HasSubstr("process name:[app]"));
     EXPECT_THAT(raw, ContainsRegex("2: 0x400456 M=1 main app.cc:34"));
     EXPECT_THAT(raw, ContainsRegex("1: 0x400123 M=1 add.*app.cc:2"));
     EXPECT_THAT(raw, ContainsRegex("3: 0x7f1234 M=2"));

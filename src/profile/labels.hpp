@@ -7,7 +7,7 @@ namespace ddprof {
 // Keys of sample labels. Backends know them by these exact spellings; the spaces are theirs.
 inline constexpr std::string_view kThreadIdLabel = "thread id";
 inline constexpr std::string_view kThreadNameLabel = "thread name";
-inline constexpr std::string_view kProcessIdLabel = "process_id";
-inline constexpr std::string_view kProcessNameLabel = "process_name";
+inline constexpr std::string_view kProcessIdLabel = "pid";
+inline constexpr std::string_view kProcessNameLabel = "process name";
 
 }  // namespace ddprof

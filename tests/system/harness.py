@@ -21,7 +21,7 @@ PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 CPU, COUNT = "cpu/nanoseconds", "samples/count"
-THREAD_ID, THREAD_NAME, PROCESS_ID, PROCESS_NAME = "thread id", "thread name", "process_id", "process_name"
+THREAD_ID, THREAD_NAME, PROCESS_ID, PROCESS_NAME = "thread id", "thread name", "pid", "process name"
 
 
 def read_text(path):
