@@ -1,0 +1,90 @@
+#include "export/file_destination.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/read_file.hpp"
+#include "encode/pprof.hpp"
+
+namespace ddprof {
+namespace {
+
+class FileDestinationTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/ddprof_export_XXXXXX";
+    ASSERT_NE(::mkdtemp(name), nullptr);
+    directory = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory); }
+
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), {}));
+  }
+
+  std::string directory;
+  Profile profile;
+};
+
+TEST_F(FileDestinationTest, WritesAFileThatReadsBack) {
+  auto destination = FileDestination::create(directory + "/out.pb.gz");
+  ASSERT_TRUE(destination);
+  profile.period = 42;
+  ASSERT_TRUE(destination->send(profile, 0));
+  auto bytes = read_file(directory + "/out.pb.gz");
+  ASSERT_TRUE(bytes);
+  auto back = decode_pprof(std::as_bytes(std::span(*bytes)));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->period, 42);
+  EXPECT_EQ(files(), 1U) << "nothing temporary is left";
+}
+
+TEST_F(FileDestinationTest, ReplacesAnOlderFileAsAWhole) {
+  std::string path = directory + "/out.folded";
+  ASSERT_TRUE(write_file_atomically(path, "old content that is longer\n"));
+  ASSERT_TRUE(write_file_atomically(path, "new\n"));
+  EXPECT_EQ(*read_file(path), "new\n");
+}
+
+TEST_F(FileDestinationTest, SaysAtOnceThatItCannotWrite) {
+  auto missing = FileDestination::create(directory + "/no/such/out.pb.gz");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, ErrorCode::not_found);
+  EXPECT_NE(missing.error().message.find("/no/such/out.pb.gz"), std::string::npos);
+  EXPECT_FALSE(missing.error().hint.empty());
+
+  std::filesystem::create_directory(directory + "/taken.pb.gz");
+  EXPECT_FALSE(FileDestination::create(directory + "/taken.pb.gz"));
+  EXPECT_FALSE(FileDestination::create(directory + "/unknown.extension"));
+}
+
+TEST_F(FileDestinationTest, AFailedWriteLeavesNothingBehind) {
+  auto destination = FileDestination::create(directory + "/out.pb.gz");
+  ASSERT_TRUE(destination);
+  std::filesystem::remove_all(directory);
+  EXPECT_FALSE(destination->send(profile, 0));
+  EXPECT_FALSE(std::filesystem::exists(directory));
+}
+
+TEST_F(FileDestinationTest, KeepsTheNewestPeriods) {
+  auto destination = PeriodicFileDestination::create(directory + "/app", 3);
+  ASSERT_TRUE(destination);
+  for (std::uint64_t period = 0; period < 5; ++period) ASSERT_TRUE(destination->send(profile, period));
+  EXPECT_EQ(files(), 3U);
+  EXPECT_FALSE(std::filesystem::exists(directory + "/app-000001.pb.gz"));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/app-000002.pb.gz"));
+  EXPECT_TRUE(std::filesystem::exists(directory + "/app-000004.pb.gz"));
+}
+
+TEST(FileDestination, AFullDiskIsAnErrorNotACrash) {
+  // /dev/full accepts the open and refuses every byte.
+  auto written = write_file_atomically("/dev/full", "x");
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().code, ErrorCode::exhausted);
+}
+
+}  // namespace
+}  // namespace ddprof

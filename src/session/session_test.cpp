@@ -1,0 +1,184 @@
+#include "session/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+#include <thread>
+
+namespace ddprof {
+namespace {
+
+constexpr std::int64_t kPeriod = 10'101'010;
+// Above any pid_max: /proc has nothing about it.
+const Pid kPid{1 << 23};
+const Tid kTid{1 << 23};
+
+// Plays a script of events, one batch per call, and remembers that it was drained.
+class ScriptedCollector final : public Collector {
+ public:
+  Result<void> collect(std::chrono::milliseconds, const EventHandler& handle) override {
+    for (const CollectorEvent& event : batches.front()) handle(event);
+    batches.pop_front();
+    return {};
+  }
+  Result<void> drain(const EventHandler& handle) override {
+    is_drained = true;
+    for (const CollectorEvent& event : rest) handle(event);
+    return {};
+  }
+  std::optional<std::int64_t> exact_total(std::uint32_t) override { return total; }
+  bool is_finished() override { return batches.empty(); }
+  [[nodiscard]] CollectorCounters counters() const override { return {}; }
+  [[nodiscard]] std::string describe() const override { return "scripted"; }
+  [[nodiscard]] std::vector<std::string> notices() const override { return {"a notice"}; }
+
+  std::deque<std::vector<CollectorEvent>> batches;
+  std::vector<CollectorEvent> rest;
+  std::optional<std::int64_t> total;
+  bool is_drained = false;
+};
+
+class KeptProfiles final : public Destination {
+ public:
+  Result<void> send(const Profile& profile, std::uint64_t sequence) override {
+    EXPECT_EQ(sequence, profiles.size());
+    profiles.push_back(profile);
+    if (is_broken) return make_error(ErrorCode::exhausted, "write x: disk full");
+    return {};
+  }
+  [[nodiscard]] std::string describe() const override { return "kept"; }
+
+  std::vector<Profile> profiles;
+  bool is_broken = false;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() {
+    options.events = {default_cpu_event()};
+    options.root = kPid;
+    options.is_started_by_us = true;
+  }
+
+  static SampleEvent sample(Tid tid = kTid) {
+    SampleEvent event;
+    event.pid = kPid;
+    event.tid = tid;
+    event.value = kPeriod;
+    event.has_registers = true;
+    event.registers.pc = 0x1000;
+    return event;
+  }
+
+  Summary run() {
+    Session session(collector, destination, options);
+    return session.run(stop);
+  }
+
+  // Sum of the cpu column by the name of the leaf frame.
+  std::map<std::string, std::int64_t> by_leaf(std::size_t profile = 0) {
+    std::map<std::string, std::int64_t> sums;
+    const Profile& from = destination.profiles.at(profile);
+    for (const ProfileSample& entry : from.samples) {
+      const ProfileLocation& leaf = from.locations[entry.locations.front()];
+      sums[std::string(from.text(from.functions[leaf.lines.front().function].name))] += entry.values.at(1);
+    }
+    return sums;
+  }
+
+  ScriptedCollector collector;
+  KeptProfiles destination;
+  SessionOptions options;
+  std::atomic<bool> stop{false};
+};
+
+TEST_F(SessionTest, TheProfileAddsUpToWhatTheKernelCharged) {
+  collector.batches = {{sample(), sample()}};
+  collector.rest = {sample(Tid{7}), ExitEvent{kPid, Tid{7}, {}}, TaskTotalEvent{kPid, Tid{7}, 0, kPeriod + 5'000'000}};
+  collector.total = 3 * kPeriod + 5'000'000 + 2'000'000;
+  Summary summary = run();
+
+  EXPECT_TRUE(collector.is_drained);
+  ASSERT_EQ(destination.profiles.size(), 1U);
+  std::int64_t sum = 0;
+  for (const auto& [name, value] : by_leaf()) sum += value;
+  EXPECT_EQ(sum, *collector.total);
+  EXPECT_EQ(by_leaf()["[unsampled: shorter than a sampling period]"], 7'000'000);
+  EXPECT_EQ(summary.stacks, 3U);
+  EXPECT_EQ(summary.losses[Loss::unsampled], 7'000'000);
+}
+
+TEST_F(SessionTest, EstimatesAreScaledToTheExactTotal) {
+  SampleEvent estimate = sample();
+  estimate.is_estimate = true;
+  collector.batches = {{estimate, estimate, estimate}};
+  collector.total = 3 * kPeriod + 1'234'567;
+  run();
+  std::int64_t sum = 0;
+  for (const auto& [name, value] : by_leaf()) sum += value;
+  EXPECT_EQ(sum, *collector.total);
+  EXPECT_FALSE(by_leaf().contains("[unsampled: shorter than a sampling period]"));
+}
+
+TEST_F(SessionTest, AnIncompleteStackEndsInItsReason) {
+  collector.batches = {{sample()}};
+  Summary summary = run();
+  ASSERT_EQ(summary.stopped.size(), 1U);
+  EXPECT_EQ(summary.stopped.begin()->first.first, StopReason::unknown_code);
+  const Profile& profile = destination.profiles.front();
+  const ProfileLocation& root = profile.locations[profile.samples.front().locations.back()];
+  EXPECT_EQ(profile.text(profile.functions[root.lines.front().function].name), "[truncated: unknown code]");
+}
+
+TEST_F(SessionTest, SamplesCarryNamesOfThreadAndProcess) {
+  collector.batches = {{CommEvent{kPid, kTid, {}, true, "server"}, ForkEvent{kPid, kPid, Tid{9}, kTid, {}},
+                        CommEvent{kPid, Tid{9}, {}, false, "worker"}, sample(Tid{9}), ExitEvent{kPid, Tid{9}, {}}}};
+  run();
+  const Profile& profile = destination.profiles.front();
+  std::map<std::string, std::string> labels;
+  for (const ProfileLabel& label : profile.samples.front().labels) {
+    labels[std::string(profile.text(label.key))] = label.text != 0 ? std::string(profile.text(label.text)) : std::to_string(label.number);
+  }
+  EXPECT_EQ(labels["thread name"], "worker");
+  EXPECT_EQ(labels["thread id"], "9");
+  EXPECT_EQ(labels["process name"], "server");
+  EXPECT_EQ(labels["pid"], std::to_string(to_int(kPid)));
+}
+
+TEST_F(SessionTest, AFailingDestinationIsInTheSummary) {
+  destination.is_broken = true;
+  collector.batches = {{sample()}};
+  Summary summary = run();
+  EXPECT_EQ(summary.outcome.failed, 1U);
+  ASSERT_TRUE(summary.outcome.first_error);
+  EXPECT_NE(render_summary(summary).find("disk full"), std::string::npos);
+}
+
+TEST_F(SessionTest, StopsWhenAskedAndStillSendsWhatItHas) {
+  stop = true;
+  collector.batches = {{sample()}};
+  collector.rest = {sample()};
+  Summary summary = run();
+  EXPECT_EQ(summary.stacks, 1U);
+  EXPECT_EQ(destination.profiles.size(), 1U);
+}
+
+TEST(Summary, TheClosingLineSaysWhatWasMissed) {
+  Summary summary;
+  summary.stacks = 8412;
+  summary.stopped[{StopReason::no_unwind_info, "libfoo.so"}] = 23;
+  EXPECT_EQ(closing_line(summary), "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)");
+  summary.stopped.clear();
+  EXPECT_EQ(closing_line(summary), "8,412 samples, 0 lost, 0 stacks truncated");
+}
+
+TEST(Summary, NumbersHaveThousands) {
+  EXPECT_EQ(with_thousands(0), "0");
+  EXPECT_EQ(with_thousands(999), "999");
+  EXPECT_EQ(with_thousands(1000), "1,000");
+  EXPECT_EQ(with_thousands(1234567), "1,234,567");
+}
+
+}  // namespace
+}  // namespace ddprof
