@@ -24,27 +24,31 @@ void OuterFrames::forget_below(std::uint64_t stack_pointer) {
   while (!frames_.empty() && frames_.back().slot < stack_pointer) frames_.pop_back();
 }
 
-void OuterFrames::record(std::span<OuterFrame> walk, bool reaches_root) {
+void OuterFrames::record(std::span<const OuterFrame> walk, bool reaches_root) {
   if (walk.empty()) return;
   auto known = first_at_or_below(frames_, walk.back().slot);
-  const bool keeps_outer = !reaches_root && known != frames_.begin();
-  const auto kept = static_cast<std::size_t>(keeps_outer ? known - frames_.begin() : 0);
+  if (reaches_root && known != frames_.begin()) known = frames_.erase(frames_.begin(), known);
+  const bool keeps_outer = known != frames_.begin();
+  if (!keeps_outer) reaches_root_ = reaches_root;
 
-  // From the outermost step inward, `known` keeps pace with the walk.
-  bool is_linked =
-      keeps_outer && known != frames_.end() && known->is_same_step(walk.back()) && known->is_linked;
-  for (auto step = walk.rbegin(); step != walk.rend(); ++step) {
-    while (known != frames_.end() && known->slot > step->slot) ++known;
-    const bool was_known = known != frames_.end() && known->is_same_step(*step);
-    if (was_known) step->seen_at = std::min(step->seen_at, known->seen_at);
-    step->is_linked = is_linked;
+  // From the outermost step inward, as long as nothing has changed, what is known stays, with its earlier
+  // time. Inward of the first change everything has been returned from, even where the same words are back.
+  auto step = walk.rbegin();
+  bool is_linked = keeps_outer && known != frames_.end() && known->is_linked;
+  for (; step != walk.rend() && known != frames_.end() && known->is_same_step(*step); ++step, ++known) {
+    known->is_linked = is_linked;
     is_linked = true;
   }
+  if (step == walk.rbegin()) is_linked = false;
 
-  frames_.resize(kept);
-  const std::size_t count = std::min(walk.size(), kMaxFrames - kept);
-  frames_.insert(frames_.end(), walk.rbegin(), walk.rbegin() + static_cast<std::ptrdiff_t>(count));
-  if (!keeps_outer) reaches_root_ = reaches_root;
+  frames_.erase(known, frames_.end());
+  const auto room = static_cast<std::ptrdiff_t>(kMaxFrames - frames_.size());
+  const auto end = step + std::min(room, walk.rend() - step);
+  for (; step != end; ++step) {
+    frames_.push_back(*step);
+    frames_.back().is_linked = is_linked;
+    is_linked = true;
+  }
 }
 
 const OuterFrame* OuterFrames::find(std::uint64_t slot) const {

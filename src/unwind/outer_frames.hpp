@@ -63,9 +63,9 @@ class OuterFrames {
   void forget_below(std::uint64_t stack_pointer);
 
   // A walk of this thread, leaf first, slots ascending; replaces what was known in the range that it covers.
-  // A step that was known already keeps its earlier time (`walk` is updated on the way). With `reaches_root`
+  // Steps that are unchanged from the outermost one inward keep their earlier time. With `reaches_root`
   // nothing lies outward of the last step.
-  void record(std::span<OuterFrame> walk, bool reaches_root);
+  void record(std::span<const OuterFrame> walk, bool reaches_root);
 
   // The step recorded for this slot.
   [[nodiscard]] const OuterFrame* find(std::uint64_t slot) const;

@@ -39,13 +39,6 @@ void Unwinder::unwind(const Registers& registers, const StackCopy& copy, const M
   UnwindWalk(*this, registers, copy, modules, outer, live, out).run();
 }
 
-const Unwinder::Location* Unwinder::find(std::uint64_t address, const ModuleMap& modules) {
-  const std::uint64_t key = address ^ (std::uint64_t{modules.generation()} << 40);
-  Location& slot = cache_[(key * 0x9e3779b97f4a7c15U) >> (64 - kCacheBits)];
-  if (slot.address == address && slot.generation == modules.generation()) return &slot;
-  return look_up(address, modules, slot);
-}
-
 const Unwinder::Location* Unwinder::look_up(std::uint64_t address, const ModuleMap& modules,
                                             Location& slot) const {
   const Module* module = modules.find(Address{address});

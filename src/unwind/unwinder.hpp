@@ -67,7 +67,13 @@ class Unwinder {
   };
   static constexpr unsigned kCacheBits = 11;  // 64 KiB
 
-  const Location* find(std::uint64_t address, const ModuleMap& modules);
+  const Location* find(std::uint64_t address, const ModuleMap& modules) {
+    const std::uint32_t generation = modules.generation();
+    const std::uint64_t key = (address ^ (std::uint64_t{generation} << 40)) * 0x9e3779b97f4a7c15U;
+    Location& slot = cache_[key >> (64 - kCacheBits)];
+    if (slot.address == address && slot.generation == generation) return &slot;
+    return look_up(address, modules, slot);
+  }
   const Location* look_up(std::uint64_t address, const ModuleMap& modules, Location& slot) const;
 
   const RuleDictionary& rules_;

@@ -30,66 +30,9 @@ UnwindWalk::UnwindWalk(Unwinder& unwinder, const Registers& registers, const Sta
       fp_(registers.fp),
       registers_(&registers) {}
 
-void UnwindWalk::run() {
-  if (pc_ == 0 && sp_ == 0) {
-    out_.reason = StopReason::no_registers;
-    return;
-  }
-  unwinder_.steps_.clear();
-  if (outer_ != nullptr) outer_->forget_below(sp_);
-  while (true) {
-    const std::uint64_t address = is_exact_ ? pc_ : pc_ - 1;
-    const Unwinder::Location* location = unwinder_.find(address, modules_);
-    if (out_.frames.size() == Unwinder::kMaxFrames) {
-      stop(StopReason::depth_limit);
-      break;
-    }
-    if (location == nullptr) {
-      if (!out_.frames.empty()) {
-        stop(StopReason::unknown_code);
-        break;
-      }
-      static constexpr Unwinder::Location kNowhere{};
-      location = &kNowhere;
-    }
-    emit(*location, address);
-    if (!step(location->rule)) break;
-  }
-  finish();
-}
+// Called once per frame of every sample: from here to run() all becomes one loop.
 
-void UnwindWalk::emit(const Unwinder::Location& location, std::uint64_t address) {
-  // A handler "returns" to the first byte of its trampoline: one less would name the function before it.
-  const std::uint64_t shown = location.rule.cfa == DDPROF_CFA_SIGNAL_FRAME ? pc_ : address;
-  out_.frames.push_back(
-      {FrameKind::user, StopReason::complete, Loss::none, location.file, shown - location.bias});
-}
-
-bool UnwindWalk::step(const ddprof_unwind_rule& rule) {
-  touched_live_ = false;
-  switch (rule.cfa) {
-    case DDPROF_CFA_GAP:
-      return step_without_rule();
-    case DDPROF_CFA_END:
-      return stop(StopReason::complete);
-    case DDPROF_CFA_SIGNAL_FRAME:
-      return step_through_signal_frame();
-    default:
-      return step_by_rule(rule);
-  }
-}
-
-bool UnwindWalk::step_by_rule(const ddprof_unwind_rule& rule) {
-  Caller caller;
-  if (!find_cfa(rule, caller.sp)) return false;
-  // Stacks grow down, so each frame lies above the one it called: no cycle is possible. Only an innermost
-  // frame may have nothing of its own on the stack.
-  if (caller.sp < sp_ || (caller.sp == sp_ && !is_exact_)) return stop(StopReason::bad_memory);
-  if (!find_frame_pointer(rule, caller) || !find_return_address(rule, caller)) return false;
-  return go_to(caller, How::by_rule);
-}
-
-bool UnwindWalk::find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa) {
+inline bool UnwindWalk::find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa) {
   const auto offset = static_cast<std::uint64_t>(std::int64_t{rule.cfa_offset});
   const auto inner =
       static_cast<std::uint64_t>(std::int64_t{static_cast<std::int16_t>(rule.cfa_offset & 0xffff)});
@@ -120,7 +63,7 @@ bool UnwindWalk::find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa) {
   return true;
 }
 
-bool UnwindWalk::find_frame_pointer(const ddprof_unwind_rule& rule, Caller& caller) {
+inline bool UnwindWalk::find_frame_pointer(const ddprof_unwind_rule& rule, Caller& caller) {
   const auto offset = static_cast<std::uint64_t>(std::int64_t{rule.fp_offset});
   caller.fp = fp_;
   switch (rule.fp_ra & 15) {
@@ -136,7 +79,7 @@ bool UnwindWalk::find_frame_pointer(const ddprof_unwind_rule& rule, Caller& call
   }
 }
 
-bool UnwindWalk::find_return_address(const ddprof_unwind_rule& rule, Caller& caller) {
+inline bool UnwindWalk::find_return_address(const ddprof_unwind_rule& rule, Caller& caller) {
   const auto offset = static_cast<std::uint64_t>(std::int64_t{rule.fp_offset});
   switch (rule.fp_ra >> 4) {
     case DDPROF_RA_AT_CFA_MINUS_8:
@@ -162,17 +105,56 @@ bool UnwindWalk::find_return_address(const ddprof_unwind_rule& rule, Caller& cal
   return read(caller.slot, caller.pc);
 }
 
-bool UnwindWalk::go_to(const Caller& caller, How how) {
-  const std::uint64_t pc = caller.pc & unwinder_.code_address_mask_;
-  if (outer_ != nullptr && caller.slot != 0) note_step({caller.slot, pc, caller.sp, caller.fp}, how);
-  pc_ = pc;
-  sp_ = caller.sp;
-  fp_ = caller.fp;
-  is_exact_ = how == How::by_signal_frame;
-  by_frame_pointer_ = how == How::by_frame_pointer;
-  // What a signal frame outside of the copy says about other registers is not confirmed by anything.
-  registers_ = is_exact_ && !touched_live_ ? &interrupted_ : nullptr;
-  return pc != 0 || stop(StopReason::complete);  // nobody to return to: how some runtimes start a thread
+inline bool UnwindWalk::step_by_rule(const ddprof_unwind_rule& rule) {
+  Caller caller;
+  if (!find_cfa(rule, caller.sp)) return false;
+  // Stacks grow down, so each frame lies above the one it called: no cycle is possible. Only an innermost
+  // frame may have nothing of its own on the stack.
+  if (caller.sp < sp_ || (caller.sp == sp_ && !is_exact_)) return stop(StopReason::bad_memory);
+  if (!find_frame_pointer(rule, caller) || !find_return_address(rule, caller)) return false;
+  return go_to(caller, How::by_rule);
+}
+
+inline bool UnwindWalk::step(const ddprof_unwind_rule& rule) {
+  touched_live_ = false;
+  switch (rule.cfa) {
+    case DDPROF_CFA_GAP:
+      return step_without_rule();
+    case DDPROF_CFA_END:
+      return stop(StopReason::complete);
+    case DDPROF_CFA_SIGNAL_FRAME:
+      return step_through_signal_frame();
+    default:
+      return step_by_rule(rule);
+  }
+}
+
+void UnwindWalk::run() {
+  if (pc_ == 0 && sp_ == 0) {
+    out_.reason = StopReason::no_registers;
+    return;
+  }
+  unwinder_.steps_.clear();
+  if (outer_ != nullptr) outer_->forget_below(sp_);
+  while (true) {
+    const std::uint64_t address = is_exact_ ? pc_ : pc_ - 1;
+    const Unwinder::Location* location = unwinder_.find(address, modules_);
+    if (out_.frames.size() == Unwinder::kMaxFrames) {
+      stop(StopReason::depth_limit);
+      break;
+    }
+    if (location == nullptr) {
+      if (!out_.frames.empty()) {
+        stop(StopReason::unknown_code);
+        break;
+      }
+      static constexpr Unwinder::Location kNowhere{};
+      location = &kNowhere;
+    }
+    emit(*location, address);
+    if (!step(location->rule)) break;
+  }
+  finish();
 }
 
 bool UnwindWalk::step_through_signal_frame() {

@@ -93,4 +93,24 @@ class UnwindWalk {
   std::size_t live_size_ = 0;
 };
 
+inline bool UnwindWalk::go_to(const Caller& caller, How how) {
+  const std::uint64_t pc = caller.pc & unwinder_.code_address_mask_;
+  if (outer_ != nullptr && caller.slot != 0) note_step({caller.slot, pc, caller.sp, caller.fp}, how);
+  pc_ = pc;
+  sp_ = caller.sp;
+  fp_ = caller.fp;
+  is_exact_ = how == How::by_signal_frame;
+  by_frame_pointer_ = how == How::by_frame_pointer;
+  // What a signal frame outside of the copy says about other registers is not confirmed by anything.
+  registers_ = is_exact_ && !touched_live_ ? &interrupted_ : nullptr;
+  return pc != 0 || stop(StopReason::complete);  // nobody to return to: how some runtimes start a thread
+}
+
+inline void UnwindWalk::emit(const Unwinder::Location& location, std::uint64_t address) {
+  // A handler "returns" to the first byte of its trampoline: one less would name the function before it.
+  const std::uint64_t shown = location.rule.cfa == DDPROF_CFA_SIGNAL_FRAME ? pc_ : address;
+  out_.frames.push_back(
+      {FrameKind::user, StopReason::complete, Loss::none, location.file, shown - location.bias});
+}
+
 }  // namespace ddprof
