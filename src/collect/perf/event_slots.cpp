@@ -17,10 +17,6 @@ bool is_hung_up(int fd) {
   return ::poll(&poller, 1, 0) == 1 && (poller.revents & POLLHUP) != 0;
 }
 
-// Events of all tasks live as long as the CPU; in per-CPU mode the sampling of tasks has been closed,
-// counting not.
-bool depends_on_tasks(const EventSlot& slot) { return slot.role != SlotRole::cpu_sampling; }
-
 }  // namespace
 
 std::int64_t read_event_value(int fd) {
@@ -119,7 +115,7 @@ std::int64_t EventSlots::total(std::uint32_t event, SlotRole role) const {
 int EventSlots::find_live_task_fd() {
   for (; perhaps_live_ > 0; --perhaps_live_) {
     EventSlot& slot = slots_[perhaps_live_ - 1];
-    if (!slot.fd.is_open() || !depends_on_tasks(slot)) continue;
+    if (!slot.fd.is_open() || slot.role != SlotRole::task_sampling) continue;
     if (!is_hung_up(slot.fd.get())) return slot.fd.get();
   }
   return -1;

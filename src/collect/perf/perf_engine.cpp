@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collect/perf/thread_list.hpp"
+
 namespace ddprof {
 
 namespace {
@@ -30,11 +32,9 @@ PerfEngine::PerfEngine(const PerfTarget& target, PerCpuUse per_cpu, EventPlan pl
 }
 
 Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventHandler& handle) {
-  int task_fd = follows_everything() ? -1 : slots_.find_live_task_fd();
-  bool has_ended = !follows_everything() && is_finished();
-  if (has_ended) timeout = std::chrono::milliseconds{0};
+  if (is_finished()) timeout = std::chrono::milliseconds{0};
   if (is_changing_mode_) timeout = std::min(timeout, kChangePace);
-  if (TRY(rings_.wait(timeout, task_fd))) ++counters_.wakeups;
+  if (TRY(rings_.wait(timeout, slots_.find_live_task_fd()))) ++counters_.wakeups;
 
   std::uint64_t now = clock_.now();
   merge_.run(rings_.rings(), now - kSettleTime, now,
@@ -65,9 +65,9 @@ std::optional<std::int64_t> PerfEngine::exact_total(std::uint32_t event) {
 
 bool PerfEngine::is_finished() {
   if (follows_everything()) return false;
-  // Without counting events only the records tell who is alive.
-  if (mode_ == PerfMode::per_cpu && !has_exact_total_) return tasks_.empty() && !awaits_exec_;
-  return slots_.find_live_task_fd() < 0;
+  if (mode_ == PerfMode::per_task) return slots_.find_live_task_fd() < 0;
+  if (awaits_exec_) return !is_alive(Tid{to_int(target_.pid)});
+  return tasks_.empty();
 }
 
 CollectorCounters PerfEngine::counters() const {

@@ -67,7 +67,7 @@ class PerfEngine final : public PerfCollector {
   void advance_mode();
   void give_up_change(const Error& error);
   Result<void> change_to_per_cpu();
-  void find_missed_processes();
+  void correct_tasks();
 
   PerfTarget target_;
   PerCpuUse per_cpu_use_;
@@ -84,9 +84,9 @@ class PerfEngine final : public PerfCollector {
   bool is_changing_mode_ = false;
   bool has_exact_total_ = true;
   bool awaits_exec_ = false;  // per-CPU from the start of a command: nothing counts before its exec
-  bool may_have_missed_forks_ = false;
-  std::uint64_t changed_at_ = 0;   // records of per-task events count before, those of per-CPU events after
-  std::uint64_t last_search_ = 0;  // when missed processes were last looked for
+  bool may_have_missed_tasks_ = false;
+  std::uint64_t changed_at_ = 0;  // records of per-task events count before, those of per-CPU events after
+  std::uint64_t last_correction_ = 0;
   CollectorCounters counters_;
   std::vector<std::string> notices_;
 };

@@ -76,7 +76,7 @@ Result<void> PerfEngine::count_followed_tasks() {
 void PerfEngine::advance_mode() {
   if (follows_everything()) return;
   if (mode_ == PerfMode::per_cpu) {
-    if (may_have_missed_forks_) find_missed_processes();
+    if (may_have_missed_tasks_) correct_tasks();
     // Tasks forked by one that was not counted yet.
     if (has_exact_total_ && !count_followed_tasks().ok()) has_exact_total_ = false;
     return;
@@ -109,13 +109,14 @@ Result<void> PerfEngine::change_to_per_cpu() {
   return {};
 }
 
-// After lost records: a process whose parent is followed must have been forked by it.
-void PerfEngine::find_missed_processes() {
+// After lost records: a process whose parent is followed must have been forked by it, and a task that is gone
+// has exited.
+void PerfEngine::correct_tasks() {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   std::uint64_t now = clock_.now();
-  if (now - last_search_ < kSecond) return;
-  last_search_ = now;
-  may_have_missed_forks_ = false;
+  if (now - last_correction_ < kSecond) return;
+  last_correction_ = now;
+  may_have_missed_tasks_ = false;
   auto processes = list_processes();
   bool is_new_found = true;
   while (is_new_found) {
@@ -129,6 +130,8 @@ void PerfEngine::find_missed_processes() {
       }
     }
   }
+  for (Tid tid : tasks_.all())
+    if (!is_alive(tid)) tasks_.remove(tid);
 }
 
 }  // namespace ddprof

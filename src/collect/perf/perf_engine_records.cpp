@@ -129,7 +129,7 @@ void PerfEngine::on_record(const ReadRecord& record, const EventSlot& slot, cons
 
 void PerfEngine::on_record(const LostRecord& record, const EventSlot&, const EventHandler& handle) {
   counters_.lost_records += record.count;
-  may_have_missed_forks_ = true;
+  may_have_missed_tasks_ = true;
   handle(LostEvent{.tid = to_tid(record.id.tid), .records = record.count});
 }
 

@@ -40,6 +40,12 @@ TaskSet::Task* TaskSet::find(Tid tid) {
   return entry == tasks_.end() ? nullptr : &entry->second;
 }
 
+std::vector<Tid> TaskSet::all() const {
+  std::vector<Tid> tids;
+  for (const auto& [tid, task] : tasks_) tids.push_back(Tid{tid});
+  return tids;
+}
+
 std::vector<Tid> TaskSet::uncounted() const {
   std::vector<Tid> tids;
   for (const auto& [tid, task] : tasks_)

@@ -32,6 +32,7 @@ class TaskSet {
   [[nodiscard]] bool has_process(Pid pid) const { return threads_of_.contains(to_int(pid)); }
   [[nodiscard]] bool empty() const { return tasks_.empty(); }
   [[nodiscard]] std::size_t size() const { return tasks_.size(); }
+  [[nodiscard]] std::vector<Tid> all() const;
   [[nodiscard]] std::vector<Tid> uncounted() const;
 
  private:

@@ -27,18 +27,24 @@ std::vector<std::int32_t> list_numbers(const std::filesystem::path& directory) {
   return numbers;
 }
 
-// The parent in /proc/PID/stat: "PID (name, which may hold anything) STATE PARENT ...".
-std::optional<std::int32_t> parent_of(std::int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+struct TaskStatus {
+  char state = 0;
+  std::int32_t parent = 0;
+};
+
+// From /proc/PID/stat: "PID (name, which may hold anything) STATE PARENT ...".
+std::optional<TaskStatus> status_of(std::int32_t task) {
+  std::ifstream file(fmt::format("/proc/{}/stat", task));
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
   std::size_t name_end = line.rfind(')');
+  constexpr std::size_t kToState = 2;   // ") "
   constexpr std::size_t kToParent = 4;  // ") S "
   if (name_end == std::string::npos || name_end + kToParent >= line.size()) return std::nullopt;
-  std::int32_t parent = 0;
-  auto result = std::from_chars(line.data() + name_end + kToParent, line.data() + line.size(), parent);
+  TaskStatus status{.state = line[name_end + kToState]};
+  auto result = std::from_chars(line.data() + name_end + kToParent, line.data() + line.size(), status.parent);
   if (result.ec != std::errc()) return std::nullopt;
-  return parent;
+  return status;
 }
 
 }  // namespace
@@ -50,10 +56,15 @@ std::vector<Tid> list_threads(Pid pid) {
   return tids;
 }
 
+bool is_alive(Tid tid) {
+  auto status = status_of(to_int(tid));
+  return status && status->state != 'Z' && status->state != 'X';
+}
+
 std::vector<ProcessParent> list_processes() {
   std::vector<ProcessParent> processes;
   for (std::int32_t pid : list_numbers("/proc"))
-    if (auto parent = parent_of(pid)) processes.push_back({Pid{pid}, Pid{*parent}});
+    if (auto status = status_of(pid)) processes.push_back({Pid{pid}, Pid{status->parent}});
   return processes;
 }
 

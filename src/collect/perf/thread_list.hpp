@@ -9,6 +9,9 @@ namespace ddprof {
 // Threads of a process right now; empty when it is gone.
 std::vector<Tid> list_threads(Pid pid);
 
+// Whether the task exists and has not ended (a zombie has).
+bool is_alive(Tid tid);
+
 struct ProcessParent {
   Pid pid{};
   Pid parent{};

@@ -1,0 +1,323 @@
+#include "collect/perf/perf_collector.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "base/unique_fd.hpp"
+#include "collect/perf/perf_event.hpp"
+
+// With the real kernel and small processes whose truth is known.
+
+namespace ddprof {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::int64_t cpu_time_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void burn(milliseconds cpu, clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
+  std::int64_t end = cpu_time_ns(clock) + std::chrono::nanoseconds(cpu).count();
+  while (cpu_time_ns(clock) < end)
+    for (int i = 0; i < 20'000; ++i) asm volatile("");
+}
+
+// A child that waits for go() before it plays its part.
+class Puppet {
+ public:
+  explicit Puppet(const std::function<void()>& part) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    UniqueFd start(ends[0]);
+    go_ = UniqueFd(ends[1]);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    go_.reset();
+    char byte = 0;
+    if (::read(start.get(), &byte, 1) == 1) part();
+    ::_exit(0);
+  }
+  Puppet(const Puppet&) = delete;
+  Puppet& operator=(const Puppet&) = delete;
+  ~Puppet() {
+    if (is_reaped_) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+  [[nodiscard]] Pid pid() const { return Pid{pid_}; }
+  void go() { EXPECT_EQ(::write(go_.get(), "x", 1), 1); }
+  // CPU time of the process and the children that it waited for.
+  std::int64_t wait_for_cpu_ns() {
+    rusage usage{};
+    ::wait4(pid_, nullptr, 0, &usage);
+    is_reaped_ = true;
+    auto to_ns = [](const timeval& time) {
+      return (std::int64_t{time.tv_sec} * 1'000'000 + time.tv_usec) * 1000;
+    };
+    return to_ns(usage.ru_utime) + to_ns(usage.ru_stime);
+  }
+
+ private:
+  pid_t pid_ = 0;
+  UniqueFd go_;
+  bool is_reaped_ = false;
+};
+
+// Everything that came out of a collector.
+struct Seen {
+  std::map<std::int32_t, std::int64_t> sampled_by_tid, total_by_tid;
+  std::set<std::int32_t> sampled_pids, exited_tids, forked_tids;
+  std::int64_t sampled = 0;
+  std::size_t samples = 0, with_registers = 0, with_stack = 0, maps = 0, execs = 0, out_of_order = 0;
+  Nanoseconds last{};
+
+  void operator()(const CollectorEvent& event) {
+    std::visit([&](const auto& any) { note(any); }, event);
+  }
+
+ private:
+  void note(const SampleEvent& sample) {
+    if (sample.time < last) ++out_of_order;
+    last = sample.time;
+    ++samples;
+    sampled += sample.value;
+    sampled_by_tid[to_int(sample.tid)] += sample.value;
+    sampled_pids.insert(to_int(sample.pid));
+    if (sample.has_registers && sample.registers.pc != 0 && sample.registers.sp != 0) ++with_registers;
+    if (!sample.stack.empty()) ++with_stack;
+  }
+  void note(const MapEvent&) { ++maps; }
+  void note(const ForkEvent& fork) { forked_tids.insert(to_int(fork.tid)); }
+  void note(const CommEvent& comm) { execs += comm.is_exec ? 1U : 0U; }
+  void note(const ExitEvent& exit) { exited_tids.insert(to_int(exit.tid)); }
+  void note(const TaskTotalEvent& total) { total_by_tid[to_int(total.tid)] += total.value; }
+  void note(const LostEvent&) {}
+  void note(const ThrottleEvent&) {}
+};
+
+EventSpec cpu_event(std::uint64_t frequency) {
+  EventSpec spec;
+  spec.name = "sCPU";
+  spec.unit = "nanoseconds";
+  spec.config = PERF_COUNT_SW_TASK_CLOCK;
+  spec.is_clock = true;
+  spec.frequency = frequency;
+  return spec;
+}
+
+PerfOptions options_at(std::uint64_t frequency) {
+  PerfOptions options;
+  options.events = {cpu_event(frequency)};
+  return options;
+}
+
+bool may_sample_cpus() {
+  return open_perf_event(cpu_sampling_attr(cpu_event(99), {.config = PERF_COUNT_SW_CPU_CLOCK}), -1, 0,
+                         "probe")
+      .ok();
+}
+
+// Collects until `is_enough`, or long after any sane machine would have got there.
+void collect_until(PerfCollector& collector, Seen& seen, const std::function<bool()>& is_enough) {
+  EventHandler handle = std::ref(seen);
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!is_enough() && std::chrono::steady_clock::now() < deadline)
+    ASSERT_TRUE(collector.collect(milliseconds(20), handle).ok());
+}
+
+void collect_to_end(PerfCollector& collector, Seen& seen) {
+  collect_until(collector, seen, [&] { return collector.is_finished(); });
+  EXPECT_TRUE(collector.is_finished());
+  ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
+}
+
+#define OPEN_OR_SKIP(collector, target, options)                                                   \
+  auto collector##_opened = PerfCollector::open(target, options);                                  \
+  if (!collector##_opened.ok() && collector##_opened.error().code == ErrorCode::permission_denied) \
+    GTEST_SKIP() << collector##_opened.error().message << "; " << collector##_opened.error().hint; \
+  ASSERT_TRUE(collector##_opened.ok()) << collector##_opened.error().message;                      \
+  PerfCollector& collector = **collector##_opened
+
+TEST(PerfCollector, SamplesACommandFromItsExecOn) {
+  Puppet puppet([] {
+    burn(milliseconds(30));  // before exec: must not be seen
+    ::execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", nullptr);
+  });
+  OPEN_OR_SKIP(collector, PerfTarget::command(puppet.pid()), options_at(499));
+  Seen seen;
+  puppet.go();
+  collect_to_end(collector, seen);
+  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
+  EXPECT_EQ(seen.execs, 1U);
+  EXPECT_GT(seen.maps, 1U);
+  EXPECT_GT(seen.samples, 5U);
+  EXPECT_EQ(seen.with_registers, seen.samples);
+  EXPECT_EQ(seen.with_stack, seen.samples);
+  EXPECT_THAT(seen.sampled_pids, ::testing::ElementsAre(to_int(puppet.pid())));
+  EXPECT_EQ(seen.out_of_order, 0U);
+  EXPECT_EQ(collector.counters().malformed_records, 0U);
+  ASSERT_TRUE(collector.exact_total(0));
+  RecordProperty("exact_total_ns", std::to_string(*collector.exact_total(0)));
+  RecordProperty("rusage_ns", std::to_string(rusage_ns));
+  std::fprintf(stderr, "exact %ld rusage-30ms %ld sampled %ld\n", *collector.exact_total(0),
+               rusage_ns - 30000000, seen.sampled);
+}
+
+TEST(PerfCollector, KnowsTheExactTimeOfTasksTooShortToBeSampled) {
+  constexpr int kChildren = 40;
+  Puppet puppet([] {
+    for (int i = 0; i < kChildren; ++i) {
+      if (pid_t child = ::fork(); child == 0) {
+        burn(milliseconds(2));
+        ::_exit(0);
+      } else {
+        ::waitpid(child, nullptr, 0);
+      }
+    }
+  });
+  PerfOptions options = options_at(99);
+  options.per_cpu = PerCpuUse::never;
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  Seen seen;
+  puppet.go();
+  collect_to_end(collector, seen);
+  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
+  std::int64_t reported = 0;
+  for (const auto& [tid, total] : seen.total_by_tid) reported += total;
+  ASSERT_TRUE(collector.exact_total(0));
+  std::fprintf(stderr, "exact %ld rusage %ld reported %ld tasks %zu sampled %ld\n", *collector.exact_total(0),
+               rusage_ns, reported, seen.total_by_tid.size(), seen.sampled);
+  EXPECT_EQ(seen.forked_tids.size(), std::size_t{kChildren});
+  // The kernel lets one task of the family keep the original event, which reports no total of its own.
+  EXPECT_GE(seen.total_by_tid.size(), std::size_t{kChildren});
+  EXPECT_LE(reported, *collector.exact_total(0));
+  EXPECT_GE(*collector.exact_total(0), std::int64_t{kChildren} * 2'000'000);
+}
+
+TEST(PerfCollector, SamplesEveryOneOfManyThreads) {
+  constexpr std::size_t kThreads = 200;
+  Puppet puppet([] {
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back([] { burn(milliseconds(60'000)); });
+    for (std::thread& thread : threads) thread.join();
+  });
+  puppet.go();
+  PerfOptions options = options_at(999);
+  options.stack_bytes = 1024;
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  Seen seen;
+  collect_until(collector, seen, [&] { return seen.sampled_by_tid.size() >= kThreads; });
+  EXPECT_GE(seen.sampled_by_tid.size(), kThreads);
+  EXPECT_EQ(collector.mode(), PerfMode::per_task);
+  EXPECT_FALSE(collector.is_finished());
+  ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
+  std::fprintf(stderr, "exact %ld sampled %ld\n", *collector.exact_total(0), seen.sampled);
+  // A thread that was attached and inherited at once would be sampled twice.
+  EXPECT_LE(seen.sampled, *collector.exact_total(0) * 11 / 10);
+}
+
+TEST(PerfCollector, FollowsADaemonThatOutlivesItsParent) {
+  Puppet puppet([] {
+    if (::fork() != 0) ::_exit(0);
+    ::setsid();
+    burn(milliseconds(60));
+    ::_exit(0);
+  });
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(499));
+  Seen seen;
+  puppet.go();
+  puppet.wait_for_cpu_ns();
+  collect_to_end(collector, seen);
+  EXPECT_GE(*collector.exact_total(0), 60'000'000);
+  EXPECT_EQ(seen.exited_tids.size(), 2U);
+}
+
+TEST(PerfCollector, SaysThatAProcessDoesNotExist) {
+  pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  auto collector = PerfCollector::open(PerfTarget::process(Pid{gone}), options_at(99));
+  ASSERT_FALSE(collector.ok());
+  if (collector.error().code == ErrorCode::permission_denied) GTEST_SKIP() << collector.error().message;
+  EXPECT_EQ(collector.error().code, ErrorCode::not_found);
+}
+
+TEST(PerfCollector, DropsForeignProcessesWhenItSamplesCpus) {
+  if (!may_sample_cpus())
+    GTEST_SKIP() << "sampling CPUs needs CAP_PERFMON or kernel.perf_event_paranoid <= 0";
+  Puppet foreign([] { burn(milliseconds(60'000)); });
+  foreign.go();
+  Puppet puppet([] { burn(milliseconds(100)); });
+  PerfOptions options = options_at(499);
+  options.per_cpu = PerCpuUse::always;
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  Seen seen;
+  puppet.go();
+  collect_to_end(collector, seen);
+  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
+  EXPECT_EQ(collector.mode(), PerfMode::per_cpu);
+  EXPECT_THAT(seen.sampled_pids, ::testing::ElementsAre(to_int(puppet.pid())));
+  EXPECT_GT(collector.counters().filtered_samples, 0U);
+  std::fprintf(stderr, "exact %ld rusage %ld sampled %ld filtered %lu\n", *collector.exact_total(0),
+               rusage_ns, seen.sampled, collector.counters().filtered_samples);
+}
+
+TEST(PerfCollector, SamplesTheWholeHost) {
+  if (!may_sample_cpus())
+    GTEST_SKIP() << "sampling CPUs needs CAP_PERFMON or kernel.perf_event_paranoid <= 0";
+  Puppet puppet([] { burn(milliseconds(60'000)); });
+  puppet.go();
+  OPEN_OR_SKIP(collector, PerfTarget::whole_host(), options_at(499));
+  Seen seen;
+  collect_until(collector, seen, [&] { return seen.sampled_pids.contains(to_int(puppet.pid())); });
+  EXPECT_TRUE(seen.sampled_pids.contains(to_int(puppet.pid())));
+  EXPECT_FALSE(collector.is_finished());
+  EXPECT_FALSE(collector.exact_total(0));
+}
+
+TEST(PerfCollector, ChangesToCpusUnderAForkStorm) {
+  if (!may_sample_cpus())
+    GTEST_SKIP() << "sampling CPUs needs CAP_PERFMON or kernel.perf_event_paranoid <= 0";
+  Puppet puppet([] {
+    for (int i = 0; i < 1000; ++i) {
+      if (pid_t child = ::fork(); child == 0) {
+        burn(milliseconds(1));
+        ::_exit(0);
+      } else {
+        ::waitpid(child, nullptr, 0);
+      }
+    }
+  });
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(99));
+  Seen seen;
+  puppet.go();
+  collect_to_end(collector, seen);
+  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
+  EXPECT_EQ(collector.mode(), PerfMode::per_cpu) << collector.describe();
+  EXPECT_GT(seen.sampled_pids.size(), 5U);
+  std::fprintf(stderr, "exact %ld rusage %ld sampled %ld samples %zu malformed %lu | %s\n",
+               *collector.exact_total(0), rusage_ns, seen.sampled, seen.samples,
+               collector.counters().malformed_records, collector.describe().c_str());
+}
+
+}  // namespace
+}  // namespace ddprof
