@@ -114,6 +114,10 @@ struct Seen {
   void note(const ThrottleEvent&) {}
 };
 
+// The clock of an event also runs while the hypervisor or an interrupt has the CPU, which rusage leaves out:
+// nothing on a quiet machine, a lot on a crowded one.
+std::int64_t total_ceiling(std::int64_t rusage_ns) { return rusage_ns * 2; }
+
 EventSpec cpu_event(std::uint64_t frequency) {
   EventSpec spec;
   spec.name = "sCPU";
@@ -176,10 +180,20 @@ TEST(PerfCollector, SamplesACommandFromItsExecOn) {
   EXPECT_EQ(seen.out_of_order, 0U);
   EXPECT_EQ(collector.counters().malformed_records, 0U);
   ASSERT_TRUE(collector.exact_total(0));
-  RecordProperty("exact_total_ns", std::to_string(*collector.exact_total(0)));
-  RecordProperty("rusage_ns", std::to_string(rusage_ns));
-  std::fprintf(stderr, "exact %ld rusage-30ms %ld sampled %ld\n", *collector.exact_total(0),
-               rusage_ns - 30000000, seen.sampled);
+  EXPECT_GE(*collector.exact_total(0), seen.sampled);
+  EXPECT_LT(*collector.exact_total(0), total_ceiling(rusage_ns));
+}
+
+TEST(PerfCollector, AddsUpToWhatTheKernelCharged) {
+  Puppet puppet([] { burn(milliseconds(200)); });
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(99));
+  Seen seen;
+  puppet.go();
+  collect_to_end(collector, seen);
+  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
+  ASSERT_TRUE(collector.exact_total(0));
+  EXPECT_GE(*collector.exact_total(0), rusage_ns / 100 * 99);
+  EXPECT_LT(*collector.exact_total(0), total_ceiling(rusage_ns));
 }
 
 TEST(PerfCollector, KnowsTheExactTimeOfTasksTooShortToBeSampled) {
@@ -200,12 +214,9 @@ TEST(PerfCollector, KnowsTheExactTimeOfTasksTooShortToBeSampled) {
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);
-  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
   std::int64_t reported = 0;
   for (const auto& [tid, total] : seen.total_by_tid) reported += total;
   ASSERT_TRUE(collector.exact_total(0));
-  std::fprintf(stderr, "exact %ld rusage %ld reported %ld tasks %zu sampled %ld\n", *collector.exact_total(0),
-               rusage_ns, reported, seen.total_by_tid.size(), seen.sampled);
   EXPECT_EQ(seen.forked_tids.size(), std::size_t{kChildren});
   // The kernel lets one task of the family keep the original event, which reports no total of its own.
   EXPECT_GE(seen.total_by_tid.size(), std::size_t{kChildren});
@@ -230,9 +241,28 @@ TEST(PerfCollector, SamplesEveryOneOfManyThreads) {
   EXPECT_EQ(collector.mode(), PerfMode::per_task);
   EXPECT_FALSE(collector.is_finished());
   ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
-  std::fprintf(stderr, "exact %ld sampled %ld\n", *collector.exact_total(0), seen.sampled);
   // A thread that was attached and inherited at once would be sampled twice.
   EXPECT_LE(seen.sampled, *collector.exact_total(0) * 11 / 10);
+}
+
+TEST(PerfCollector, SamplesNoThreadTwiceWhenThreadsComeAndGoWhileItAttaches) {
+  Puppet puppet([] {
+    for (int i = 0; i < 100'000; ++i) {
+      std::thread first([] { burn(milliseconds(4)); });
+      std::thread second([] { burn(milliseconds(4)); });
+      first.join();
+      second.join();
+    }
+  });
+  puppet.go();
+  PerfOptions options = options_at(999);
+  options.per_cpu = PerCpuUse::never;
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  Seen seen;
+  collect_until(collector, seen, [&] { return seen.samples >= 100; });
+  ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
+  EXPECT_LE(seen.sampled, *collector.exact_total(0) * 21 / 20);
+  EXPECT_EQ(collector.counters().malformed_records, 0U);
 }
 
 TEST(PerfCollector, FollowsADaemonThatOutlivesItsParent) {
@@ -273,12 +303,10 @@ TEST(PerfCollector, DropsForeignProcessesWhenItSamplesCpus) {
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);
-  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
   EXPECT_EQ(collector.mode(), PerfMode::per_cpu);
+  EXPECT_GE(*collector.exact_total(0), 100'000'000);
   EXPECT_THAT(seen.sampled_pids, ::testing::ElementsAre(to_int(puppet.pid())));
   EXPECT_GT(collector.counters().filtered_samples, 0U);
-  std::fprintf(stderr, "exact %ld rusage %ld sampled %ld filtered %lu\n", *collector.exact_total(0),
-               rusage_ns, seen.sampled, collector.counters().filtered_samples);
 }
 
 TEST(PerfCollector, SamplesTheWholeHost) {
@@ -297,8 +325,9 @@ TEST(PerfCollector, SamplesTheWholeHost) {
 TEST(PerfCollector, ChangesToCpusUnderAForkStorm) {
   if (!may_sample_cpus())
     GTEST_SKIP() << "sampling CPUs needs CAP_PERFMON or kernel.perf_event_paranoid <= 0";
+  constexpr int kChildren = 1000;
   Puppet puppet([] {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < kChildren; ++i) {
       if (pid_t child = ::fork(); child == 0) {
         burn(milliseconds(1));
         ::_exit(0);
@@ -311,12 +340,14 @@ TEST(PerfCollector, ChangesToCpusUnderAForkStorm) {
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);
-  std::int64_t rusage_ns = puppet.wait_for_cpu_ns();
   EXPECT_EQ(collector.mode(), PerfMode::per_cpu) << collector.describe();
   EXPECT_GT(seen.sampled_pids.size(), 5U);
-  std::fprintf(stderr, "exact %ld rusage %ld sampled %ld samples %zu malformed %lu | %s\n",
-               *collector.exact_total(0), rusage_ns, seen.sampled, seen.samples,
-               collector.counters().malformed_records, collector.describe().c_str());
+  // Nothing falls into the gap between the two modes, and nothing is counted by both.
+  EXPECT_EQ(seen.forked_tids.size(), std::size_t{kChildren});
+  EXPECT_EQ(seen.exited_tids.size(), std::size_t{kChildren} + 1);
+  EXPECT_GE(*collector.exact_total(0), std::int64_t{kChildren} * 1'000'000);
+  EXPECT_LT(*collector.exact_total(0), total_ceiling(puppet.wait_for_cpu_ns()));
+  EXPECT_THAT(collector.describe(), ::testing::HasSubstr("fork-heavy"));
 }
 
 }  // namespace

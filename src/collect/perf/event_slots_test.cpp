@@ -1,0 +1,69 @@
+#include "collect/perf/event_slots.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <sys/wait.h>
+
+#include "collect/perf/perf_event.hpp"
+
+namespace ddprof {
+namespace {
+
+constexpr Tid kParent{1001};
+constexpr Tid kChild{1002};
+
+// A silent event of this process stands for one of task `tid`.
+Result<void> add_slot(EventSlots& slots, Tid tid, SlotRole role = SlotRole::task_sampling) {
+  return slots.add(
+      {.fd = TRY(open_perf_event(ring_attr({}, 1), 0, 0, "silent")), .event = 0, .tid = tid, .role = role});
+}
+
+class EventSlotsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (auto added = add_slot(slots_, kParent); !added.ok()) GTEST_SKIP() << added.error().message;
+    ASSERT_TRUE(add_slot(slots_, kChild).ok());
+  }
+  const EventSlot& slot_of(Tid tid) {
+    for (std::uint64_t id = 0;; ++id)
+      if (const EventSlot* slot = slots_.find(id); slot != nullptr && slot->tid == tid) return *slot;
+  }
+
+  EventSlots slots_{1};
+};
+
+TEST_F(EventSlotsTest, FindsNothingForAForeignId) { EXPECT_EQ(slots_.find(~std::uint64_t{0}), nullptr); }
+
+TEST_F(EventSlotsTest, DropsTheEventOfATaskThatAlsoInheritedOne) {
+  EXPECT_FALSE(slots_.shadows_direct(slot_of(kChild), kChild));
+  EXPECT_TRUE(slots_.shadows_direct(slot_of(kParent), kChild));
+  slots_.drop_duplicates_of(kChild);
+  EXPECT_TRUE(slot_of(kChild).is_dropped);
+  EXPECT_FALSE(slots_.shadows_direct(slot_of(kParent), kChild));
+  EXPECT_EQ(slots_.open_count(), 1U);
+}
+
+TEST_F(EventSlotsTest, TellsATaskFromALaterOneWithItsNumber) {
+  slots_.task_forked(kChild);
+  EXPECT_TRUE(slots_.shadows_direct(slot_of(kParent), kChild));
+  slots_.task_ended(kChild);
+  EXPECT_TRUE(slots_.shadows_direct(slot_of(kParent), kChild));  // its total may come now
+  slots_.task_forked(kChild);
+  EXPECT_FALSE(slots_.shadows_direct(slot_of(kParent), kChild));
+}
+
+TEST_F(EventSlotsTest, StillKnowsTheRecordsOfRetiredEvents) {
+  slots_.retire(SlotRole::task_sampling);
+  EXPECT_EQ(slots_.open_count(), 0U);
+  EXPECT_FALSE(slot_of(kParent).is_dropped);
+  EXPECT_EQ(slots_.find_live_task_fd(), -1);
+}
+
+TEST_F(EventSlotsTest, ForgetsOneRoleOnly) {
+  ASSERT_TRUE(add_slot(slots_, kParent, SlotRole::cpu_sampling).ok());
+  slots_.forget(SlotRole::cpu_sampling);
+  EXPECT_EQ(slots_.open_count(), 2U);
+}
+
+}  // namespace
+}  // namespace ddprof

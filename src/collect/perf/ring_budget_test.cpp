@@ -1,0 +1,73 @@
+#include "collect/perf/ring_budget.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+
+namespace ddprof {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHalfMebibyte = 512 * 1024 / kPage;
+
+TEST(RingBudget, TakesHalfAMebibyteAtTheDefaultRate) {
+  RingBudget budget = ring_budget({.cpus = 2, .may_lock_freely = true});
+  EXPECT_EQ(budget.wanted_pages, kHalfMebibyte);
+  EXPECT_EQ(budget.pages, kHalfMebibyte);
+}
+
+TEST(RingBudget, FitsTheKernelsDefaultAllowanceForOrdinaryUsers) {
+  // 516 KiB per CPU: the ring and its control page.
+  RingBudget budget = ring_budget({.cpus = 64, .perf_mlock_kib = 516, .memlock_limit_bytes = 0});
+  EXPECT_EQ(budget.pages, kHalfMebibyte);
+}
+
+TEST(RingBudget, GrowsWithTheRateUpToALimit) {
+  RingBudgetInput input{.cpus = 2, .record_bytes = 34 * 1024, .may_lock_freely = true};
+  input.samples_per_second = 999;
+  EXPECT_EQ(ring_budget(input).pages, 4U * 1024 * 1024 / kPage);
+  input.samples_per_second = 1'000'000;
+  EXPECT_EQ(ring_budget(input).pages, 8U * 1024 * 1024 / kPage);
+}
+
+TEST(RingBudget, ShrinksToWhatMayBeLocked) {
+  RingBudgetInput input{
+      .cpus = 4, .samples_per_second = 999, .perf_mlock_kib = 516, .memlock_limit_bytes = 0};
+  RingBudget budget = ring_budget(input);
+  EXPECT_EQ(budget.pages, kHalfMebibyte);
+  EXPECT_GT(budget.wanted_pages, budget.pages);
+  input.memlock_limit_bytes = 64 * 1024 * 1024;
+  EXPECT_EQ(ring_budget(input).pages, ring_budget(input).wanted_pages);
+  input.memlock_limit_bytes = ~std::uint64_t{0};  // unlimited
+  EXPECT_EQ(ring_budget(input).pages, ring_budget(input).wanted_pages);
+}
+
+TEST(RingBudget, LeavesOnePageWhenNothingMayBeLocked) {
+  RingBudget budget = ring_budget({.cpus = 128, .perf_mlock_kib = 0, .memlock_limit_bytes = 0});
+  EXPECT_EQ(budget.pages, 1U);
+}
+
+TEST(RingBudget, IsAlwaysAPowerOfTwoThatFits) {
+  for (std::size_t cpus : {1U, 2U, 3U, 7U, 96U}) {
+    for (std::uint64_t limit : {0U, 65536U, 1U << 20U, 8U << 20U}) {
+      RingBudget budget =
+          ring_budget({.cpus = cpus, .samples_per_second = 500, .memlock_limit_bytes = limit});
+      EXPECT_TRUE(std::has_single_bit(budget.pages));
+      EXPECT_LE((budget.pages + 1) * kPage * cpus, 516 * 1024 * cpus + limit);
+    }
+  }
+}
+
+TEST(RingBudget, WorksWithLargePages) {
+  RingBudget budget = ring_budget({.cpus = 2, .page_bytes = 65536, .may_lock_freely = true});
+  EXPECT_EQ(budget.pages * 65536, 512U * 1024);
+}
+
+TEST(RingBudget, ReadsThisMachine) {
+  RingBudgetInput input = ring_budget_of_this_machine(2);
+  EXPECT_EQ(input.cpus, 2U);
+  EXPECT_TRUE(std::has_single_bit(input.page_bytes));
+}
+
+}  // namespace
+}  // namespace ddprof

@@ -1,0 +1,75 @@
+#include "collect/perf/task_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ddprof {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(TaskSet, FollowsAProcessAsLongAsAThreadLives) {
+  TaskSet tasks;
+  EXPECT_TRUE(tasks.add(Tid{10}, Pid{10}));
+  EXPECT_TRUE(tasks.add(Tid{11}, Pid{10}));
+  EXPECT_FALSE(tasks.add(Tid{11}, Pid{10}));
+  EXPECT_TRUE(tasks.remove(Tid{10}));
+  EXPECT_TRUE(tasks.has_process(Pid{10}));
+  EXPECT_TRUE(tasks.remove(Tid{11}));
+  EXPECT_FALSE(tasks.has_process(Pid{10}));
+  EXPECT_TRUE(tasks.empty());
+  EXPECT_FALSE(tasks.remove(Tid{11}));
+}
+
+TEST(TaskSet, GivesTheLastStateOfATaskThatEnds) {
+  TaskSet tasks;
+  tasks.add(Tid{10}, Pid{10});
+  tasks.find(Tid{10})->was_sampled = true;
+  TaskSet::Task last;
+  tasks.remove(Tid{10}, &last);
+  EXPECT_TRUE(last.was_sampled);
+}
+
+TEST(TaskSet, NoticesANumberThatIsUsedAgain) {
+  TaskSet tasks;
+  tasks.add(Tid{11}, Pid{10});
+  tasks.find(Tid{11})->was_sampled = true;
+  EXPECT_TRUE(tasks.add(Tid{11}, Pid{20}));
+  EXPECT_FALSE(tasks.has_process(Pid{10}));
+  EXPECT_TRUE(tasks.has_process(Pid{20}));
+  EXPECT_FALSE(tasks.find(Tid{11})->was_sampled);
+}
+
+TEST(TaskSet, KeepsOneThreadAcrossExec) {
+  TaskSet tasks;
+  tasks.add(Tid{10}, Pid{10});
+  tasks.add(Tid{11}, Pid{10});
+  tasks.add(Tid{12}, Pid{10});
+  tasks.exec(Pid{10});
+  EXPECT_EQ(tasks.size(), 1U);
+  // The exits of the others may still arrive.
+  EXPECT_FALSE(tasks.remove(Tid{11}));
+  EXPECT_TRUE(tasks.remove(Tid{10}));
+  EXPECT_FALSE(tasks.has_process(Pid{10}));
+}
+
+TEST(TaskSet, KeepsAProcessWhoseMainThreadEndedBeforeItsExec) {
+  TaskSet tasks;
+  tasks.add(Tid{10}, Pid{10});
+  tasks.add(Tid{11}, Pid{10});
+  tasks.remove(Tid{10});
+  tasks.exec(Pid{10});
+  EXPECT_NE(tasks.find(Tid{10}), nullptr);
+  EXPECT_EQ(tasks.find(Tid{11}), nullptr);
+}
+
+TEST(TaskSet, ListsWhoIsNotCounted) {
+  TaskSet tasks;
+  tasks.add(Tid{10}, Pid{10});
+  tasks.add(Tid{11}, Pid{10});
+  tasks.find(Tid{10})->is_counted = true;
+  EXPECT_THAT(tasks.uncounted(), ElementsAre(Tid{11}));
+}
+
+}  // namespace
+}  // namespace ddprof
