@@ -23,8 +23,8 @@ class Builder:
     """Compiles a puppet once per set of flags; a variant that is newer than its sources is kept."""
 
     def __init__(self, folder):
-        self.folder = folder
-        os.makedirs(folder, exist_ok=True)
+        self.folder = os.path.abspath(folder)
+        os.makedirs(self.folder, exist_ok=True)
 
     def is_current(self, source, output):
         sources = [source] + [os.path.join(PUPPETS, name) for name in os.listdir(PUPPETS) if name.endswith(".h")]

@@ -1,6 +1,7 @@
-// many_threads COUNT: threads that all burn CPU time until standard input ends or SIGTERM comes. Prints a
-// JSON line with its PID and all thread ids when every thread runs. SIGUSR1 adds ten threads more, named
-// late-N, and another line.
+// many_threads COUNT: threads that all burn CPU time, together about one core of it, until standard input
+// ends or SIGTERM comes: each burns for a millisecond and sleeps for the turns of the others. Prints a JSON
+// line with its PID and all thread ids when every thread runs. SIGUSR1 adds ten threads more, named late-N,
+// and another line.
 
 #define _GNU_SOURCE
 #include <poll.h>
@@ -20,8 +21,15 @@ struct Worker {
 static sem_t started;
 static pid_t ids[4096];
 
+static int count;
+
 NOINLINE void burn_forever(void) {
-  for (;;) burn_ns(1000000);
+  const uint64_t turn = 1000000, others = turn * (uint64_t)(count - 1);
+  const struct timespec pause = {(time_t)(others / 1000000000u), (long)(others % 1000000000u)};
+  for (;;) {
+    burn_ns(turn);
+    nanosleep(&pause, NULL);
+  }
 }
 
 static void* work(void* argument) {
@@ -35,23 +43,23 @@ static void* work(void* argument) {
   return NULL;
 }
 
-static int start_threads(const char* prefix, int first, int count) {
-  for (int i = first; i < first + count; ++i) {
+static int start_threads(const char* prefix, int first, int more) {
+  for (int i = first; i < first + more; ++i) {
     struct Worker* worker = malloc(sizeof *worker);
     *worker = (struct Worker){prefix, i};
     pthread_t thread;
     if (pthread_create(&thread, NULL, work, worker) != 0) return -1;
   }
-  for (int i = 0; i < count; ++i) sem_wait(&started);
+  for (int i = 0; i < more; ++i) sem_wait(&started);
   printf("{\"pid\": %d, \"tids\": [", getpid());
-  for (int i = first; i < first + count; ++i) printf("%s%d", i == first ? "" : ", ", ids[i]);
+  for (int i = first; i < first + more; ++i) printf("%s%d", i == first ? "" : ", ", ids[i]);
   printf("]}\n");
   fflush(stdout);
-  return first + count;
+  return first + more;
 }
 
 int main(int argc, char** argv) {
-  const int count = atoi(argument(argc, argv, 1, "200"));
+  count = atoi(argument(argc, argv, 1, "200"));
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGUSR1);

@@ -36,13 +36,13 @@ class Options(harness.SystemTest):
                 self.assert_refused(["record", *arguments] if "true" in arguments else arguments, arguments[0].lstrip("-"))
 
     def test_contradictions_are_named(self):
-        self.assert_refused(["-p", "1", "true"], "-p|pid", "command")
+        self.assert_refused(["-p", "1", "true"], "-p|pid", "program|command")
         self.assert_refused(["-p", "1", "-g"], "-p|pid", "-g|global")
 
     def test_nothing_to_do_is_said(self):
         result = self.ddprof()
         self.assertNotEqual(result.returncode, 0)
-        self.assertRegex(result.stdout + result.stderr, "(?i)command|usage")
+        self.assertRegex(result.stdout + result.stderr, "(?i)command|program|usage")
 
     def test_memory_events_are_not_in_this_version(self):
         for arguments in (["-e", "sALLOC"], ["--preset", "alloc_only"], ["--preset", "alloc_live_heap"]):
@@ -52,7 +52,7 @@ class Options(harness.SystemTest):
 
     def test_a_rate_above_the_kernels_is_said(self):
         result = self.ddprof("record", "-F", "99999999", "-O", self.path("fast.pb.gz"), "--", self.puppet("cold_exit"), "code", "7")
-        self.assertRegex(result.stderr, "(?i)perf_event_max_sample_rate|highest|at most|above")
+        self.assertRegex(result.stderr, "(?i)perf_event_max_sample_rate|100000")
 
     def test_a_report_of_nothing_and_of_nonsense_is_refused(self):
         self.assert_refused(["report", self.path("no_such_file.pb.gz")], "no_such_file", "no such file")

@@ -45,7 +45,7 @@ class Unprivileged(harness.SystemTest):
         with harness.paranoid(2):
             result = self.run_command(harness.unprivileged([self.binary, "-p", str(target.pid), "-d", "1", "-O", path]))
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertGreater(harness.Recording(result, path).count("burn_forever"), 50)
+        self.assertGreater(harness.Recording(result, path).count("burn_forever"), 30)
 
     def test_time_in_the_kernel_has_a_name_and_a_size(self):
         with harness.paranoid(2):
