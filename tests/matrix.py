@@ -25,7 +25,7 @@ THRESHOLD = 0.995
 FEW_SAMPLES = 200
 # Where threads begin: the entry of a program, of the dynamic loader, of a thread, of a goroutine, of a kernel thread.
 ROOTS = re.compile(r"^(_start|_dl_start\w*|__libc_start_main\S*|__libc_start_call_main|_?_?clone3?|start_thread|thread_start"
-                   r"|runtime\.(goexit|mstart|rt0_go|mcall|systemstack|morestack|sigtramp|asmcgocall)\S*|_rt0_\w+|ret_from_fork\w*)(@|\.|$|\+)")
+                   r"|runtime\.(goexit|mstart|rt0_go|clone|mcall|systemstack|morestack|sigtramp|asmcgocall)\S*|_rt0_\w+|ret_from_fork\w*)(@|\.|$|\+)")
 UNNAMED = re.compile(r"\+0x[0-9a-f]+$|^0x[0-9a-f]+$")
 SYSTEM_LIBRARY = re.compile(r"/(libc\.so\.6|ld-linux[^/]*)$")  # clone3, start_thread and _dl_start are local symbols there
 ENTRY_BYTES = 64  # _start is shorter
@@ -47,10 +47,20 @@ def entry_offset(path):
     raise ValueError("%s: the entry point is in no segment" % path)
 
 
-def begins_a_thread(sample):
+def places_of_roots(path):
+    """Where threads begin in a program with symbols that is loaded where it was linked."""
+    places = []
+    for line in subprocess.run(["nm", "-S", path], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
+        parts = line.split()
+        if len(parts) == 4 and ROOTS.match(parts[3]):
+            places.append(range(int(parts[0], 16), int(parts[0], 16) + int(parts[1], 16)))
+    return places
+
+
+def begins_a_thread(sample, places):
     if not sample.stack:
         return False
-    if ROOTS.match(sample.stack[-1]):
+    if ROOTS.match(sample.stack[-1]) or any(sample.addresses[-1] in place for place in places):
         return True
     mapping = sample.mappings[-1]
     if not UNNAMED.search(sample.stack[-1]) or mapping is None or not os.path.isfile(mapping.path):
@@ -60,7 +70,7 @@ def begins_a_thread(sample):
     return 0 <= sample.addresses[-1] - mapping.start + mapping.offset - entry_offset(mapping.path) < ENTRY_BYTES
 
 
-def judge(profile):
+def judge(profile, places):
     """Counts samples by how their stack ends."""
     column = profile.types.index("samples/count")
     samples, complete, reasons = 0, 0, collections.Counter()
@@ -73,7 +83,7 @@ def judge(profile):
         root = sample.stack[-1] if sample.stack else "(no frames)"
         if marker:
             reasons[marker] += count
-        elif begins_a_thread(sample):
+        elif begins_a_thread(sample, places):
             complete += count
         else:
             reasons["ends at %s" % root] += count  # without a marker: this is worse than a marker
@@ -112,7 +122,8 @@ def run_row(row, options, folder):
     command = [part.replace("{folder}", folder) for part in row.command]
     if row.build:
         command.insert(0, row.build())
-    result = judge(record(options.binary, command, row.during, folder, options.frequency))
+    places = places_of_roots(row.twin()) if row.twin else []
+    result = judge(record(options.binary, command, row.during, folder, options.frequency), places)
     share = result.complete / result.samples if result.samples else 0.0
     fine = share >= THRESHOLD and result.samples >= FEW_SAMPLES
     note = describe(result.reasons, result.samples) if result.samples else "no samples"
@@ -133,11 +144,11 @@ def build_all(rows):
 def parse_arguments():
     repository = os.path.dirname(HERE)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a subset that takes about a minute")
+    parser.add_argument("--quick", action="store_true", help="a subset that takes a minute or two")
     parser.add_argument("--only", default="", metavar="REGEX", help="rows whose name matches")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
-    parser.add_argument("--seconds", type=float, default=1.0, help="CPU seconds of each program (default 1)")
-    parser.add_argument("--frequency", type=int, default=999)
+    parser.add_argument("--seconds", type=float, default=2.0, help="CPU seconds of each program (default 2)")
+    parser.add_argument("--frequency", type=int, default=199, help="samples per second of CPU time (default 199)")
     parser.add_argument("--binary", default=os.environ.get("DDPROF_BINARY") or os.path.join(repository, "build", "release", "ddprof"))
     parser.add_argument("--build-folder", default=os.path.join(repository, "build", "matrix"))
     return parser.parse_args()

@@ -11,12 +11,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PUPPETS = os.path.join(HERE, "puppets")
 
 # build: a function that returns the program's path, or None for programs of the system. during: a function that
-# drives the program while it runs, given the scratch folder. required: whether the row counts for the exit status.
-Row = collections.namedtuple("Row", "name build command during quick required needs")
+# drives the program while it runs, given the scratch folder. twin: builds the same code with symbols, for a file without any.
+# required: whether the row counts for the exit status.
+Row = collections.namedtuple("Row", "name build command during twin quick required needs")
 
 
-def row(name, build, command, during=None, quick=False, required=True, needs=()):
-    return Row(name, build, command, during, quick, required, needs)
+def row(name, build, command, during=None, twin=None, quick=False, required=True, needs=()):
+    return Row(name, build, command, during, twin, quick, required, needs)
 
 
 class Builder:
@@ -124,7 +125,7 @@ def other_language_rows(builder, seconds):
     yield row("go", lambda: builder.go("plain"), [text], quick=True, needs=["go"])
     yield row("go without optimisation", lambda: builder.go("slow", "-gcflags=-N -l"), [text], needs=["go"])
     yield row("go PIE", lambda: builder.go("pie", "-buildmode=pie"), [text], needs=["go"])
-    yield row("go stripped", lambda: builder.go("stripped", "-ldflags=-s -w"), [text], quick=True, needs=["go"])
+    yield row("go stripped", lambda: builder.go("stripped", "-ldflags=-s -w"), [text], twin=lambda: builder.go("plain"), quick=True, needs=["go"])
 
 
 PYTHON_WORK = """
@@ -142,7 +143,7 @@ while (process.cpuUsage().user < deadline) {
 }
 """
 SQL_WORK = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT count(*), sum(i %% 7), group_concat(DISTINCT i %% 9) FROM n;"
-CPP_WORK = "#include <functional>\n#include <iostream>\n#include <map>\nint main() { std::map<int, std::function<int(int)>> m; std::cout << m.size(); }\n"
+CPP_WORK = "#include <functional>\n#include <iostream>\n#include <map>\n#include <regex>\nint main() { std::regex r(\"a+\"); std::map<int, std::function<int(int)>> m; std::cout << m.size() << std::regex_match(\"a\", r); }\n"
 
 
 def redis_load(folder):
@@ -152,7 +153,7 @@ def redis_load(folder):
     while not os.path.exists(socket) and time.monotonic() < end:
         time.sleep(0.02)
     for operations in ("set,get", "lpush,lrange_100", "zadd,incr"):
-        subprocess.run(["redis-benchmark", "-s", socket, "-q", "-t", operations, "-n", "30000", "-c", "20"], check=True,
+        subprocess.run(["redis-benchmark", "-s", socket, "-q", "-t", operations, "-n", "80000", "-c", "20"], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
     subprocess.run(["redis-cli", "-s", socket, "shutdown", "nosave"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)
 
