@@ -37,8 +37,7 @@ Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const PerfTarget& tar
   PerfClock clock = TRY(PerfClock::calibrate(plan.features));
   raise_descriptor_limit(descriptors_needed(1, cpus.size(), plan.events.size()));
   RingSet rings = TRY(RingSet::open(cpus, plan.features, budget_for(plan, cpus.size())));
-  auto engine =
-      std::make_unique<PerfEngine>(target, options.per_cpu, std::move(plan), std::move(rings), clock);
+  auto engine = std::make_unique<PerfEngine>(target, options, std::move(plan), std::move(rings), clock);
   TRY(engine->start());
   return std::unique_ptr<PerfCollector>(std::move(engine));
 }

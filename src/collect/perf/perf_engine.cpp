@@ -18,10 +18,11 @@ constexpr std::chrono::milliseconds kChangePace{5};
 
 }  // namespace
 
-PerfEngine::PerfEngine(const PerfTarget& target, PerCpuUse per_cpu, EventPlan plan, RingSet rings,
+PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
                        PerfClock clock)
     : target_(target),
-      per_cpu_use_(per_cpu),
+      per_cpu_use_(options.per_cpu),
+      wake_fd_(options.wake_fd),
       plan_(std::move(plan)),
       rings_(std::move(rings)),
       clock_(clock),
@@ -34,7 +35,7 @@ PerfEngine::PerfEngine(const PerfTarget& target, PerCpuUse per_cpu, EventPlan pl
 Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventHandler& handle) {
   if (is_finished()) timeout = std::chrono::milliseconds{0};
   if (is_changing_mode_) timeout = std::min(timeout, kChangePace);
-  if (TRY(rings_.wait(timeout, slots_.find_live_task_fd()))) ++counters_.wakeups;
+  if (TRY(rings_.wait(timeout, slots_.find_live_task_fd(), wake_fd_))) ++counters_.wakeups;
 
   std::uint64_t now = clock_.now();
   merge_.run(rings_.rings(), now - kSettleTime, now,

@@ -27,7 +27,8 @@ namespace ddprof {
 // filtered by pid.
 class PerfEngine final : public PerfCollector {
  public:
-  PerfEngine(const PerfTarget& target, PerCpuUse per_cpu, EventPlan plan, RingSet rings, PerfClock clock);
+  PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
+             PerfClock clock);
 
   // perf_engine.cpp
   Result<void> start();
@@ -71,6 +72,7 @@ class PerfEngine final : public PerfCollector {
 
   PerfTarget target_;
   PerCpuUse per_cpu_use_;
+  int wake_fd_;  // borrowed
   EventPlan plan_;
   RingSet rings_;
   PerfClock clock_;

@@ -53,17 +53,18 @@ Result<void> RingSet::redirect(int event_fd, std::size_t position) const {
   return {};
 }
 
-Result<bool> RingSet::wait(std::chrono::milliseconds timeout, int task_fd) {
+Result<bool> RingSet::wait(std::chrono::milliseconds timeout, int task_fd, int wake_fd) {
   // Asking whether an event has hung up also takes back the wake-up of its ring, so that poll() alone is not
   // enough.
   auto is_half_full = [](const PerfRing& ring) { return ring.pending_bytes() > ring.capacity() / 2; };
   if (std::any_of(rings_.begin(), rings_.end(), is_half_full)) return true;
 
   std::vector<pollfd> waiters;
-  waiters.reserve(holders_.size() + 1);
+  waiters.reserve(holders_.size() + 2);
   for (const UniqueFd& holder : holders_)
     waiters.push_back({.fd = holder.get(), .events = POLLIN, .revents = 0});
   if (task_fd >= 0) waiters.push_back({.fd = task_fd, .events = 0, .revents = 0});
+  if (wake_fd >= 0) waiters.push_back({.fd = wake_fd, .events = POLLIN, .revents = 0});
   int ready = ::poll(waiters.data(), waiters.size(), static_cast<int>(timeout.count()));
   if (ready < 0 && errno != EINTR) return errno_error(errno, "wait for perf events");
   return ready > 0;

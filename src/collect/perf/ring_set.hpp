@@ -25,9 +25,9 @@ class RingSet {
   // Sends the records of `event_fd`, an event on cpus()[position], into that CPU's ring.
   Result<void> redirect(int event_fd, std::size_t position) const;
 
-  // Waits until a ring is half full or the task behind `task_fd` (-1: none) has ended. True when woken before
-  // the timeout.
-  Result<bool> wait(std::chrono::milliseconds timeout, int task_fd);
+  // Waits until a ring is half full, the task behind `task_fd` (-1: none) has ended, or `wake_fd` (-1: none)
+  // is readable. True when woken before the timeout.
+  Result<bool> wait(std::chrono::milliseconds timeout, int task_fd, int wake_fd);
 
   [[nodiscard]] std::span<PerfRing> rings() { return rings_; }
   [[nodiscard]] std::span<const PerfRing> rings() const { return rings_; }
