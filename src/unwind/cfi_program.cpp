@@ -14,7 +14,7 @@ void CfiProgram::start(const CfiSection& section, const Fde& fde) {
   cursor_ = CfiCursor(fde.instructions);
   state_ = fde.cie->initial;
   remembered_.clear();
-  fp_register_ = cfi_registers(section.architecture).fp;
+  registers_ = cfi_registers(section.architecture);
   row_begin_ = location_ = fde.begin;
   end_ = fde.end;
   failed_ = false;
@@ -66,12 +66,14 @@ std::int64_t CfiProgram::factored(std::uint64_t value) const {
 std::span<const std::byte> CfiProgram::read_block() { return cursor_.take(cursor_.uleb()); }
 
 void CfiProgram::set_rule(std::uint64_t register_number, const CfiRegisterRule& rule) {
-  if (register_number == fp_register_) state_.fp = rule;
+  if (register_number == registers_.fp) state_.fp = rule;
+  if (register_number == registers_.sp) state_.sp_is_cfa = rule.kind == Kind::cfa_plus && rule.value == 0;
   if (register_number == cie_->return_register) state_.return_address = rule;
 }
 
 CfiProgram::Outcome CfiProgram::restore(std::uint64_t register_number) {
-  if (register_number == fp_register_) state_.fp = cie_->initial.fp;
+  if (register_number == registers_.fp) state_.fp = cie_->initial.fp;
+  if (register_number == registers_.sp) state_.sp_is_cfa = cie_->initial.sp_is_cfa;
   if (register_number == cie_->return_register) state_.return_address = cie_->initial.return_address;
   return Outcome::ok;
 }

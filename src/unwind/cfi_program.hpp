@@ -53,7 +53,7 @@ class CfiProgram {
   CfiCursor cursor_{{}};
   CfiState state_;
   std::vector<CfiState> remembered_;
-  std::uint64_t fp_register_ = 0;
+  CfiRegisterNumbers registers_{};
   std::uint64_t row_begin_ = 0;
   std::uint64_t location_ = 0;
   std::uint64_t end_ = 0;

@@ -170,6 +170,7 @@ std::optional<RulePart> add_return_address(RulePart part, const Slot& slot, cons
 ddprof_unwind_rule to_unwind_rule(const CfiState& state, const Cie& cie, Architecture architecture) {
   if (cie.is_signal_frame) return {DDPROF_CFA_SIGNAL_FRAME, 0, 0, 0};
   if (state.return_address.kind == Kind::undefined) return {DDPROF_CFA_END, 0, 0, 0};
+  if (!state.sp_is_cfa) return kUnsupported;
   const CfiRegisterNumbers registers = cfi_registers(architecture);
   const auto cfa = resolve_cfa(state.cfa, architecture);
   if (!cfa) return kUnsupported;

@@ -48,6 +48,7 @@ struct CfiState {
   CfaRule cfa;
   CfiRegisterRule fp;
   CfiRegisterRule return_address;
+  bool sp_is_cfa = true;  // as everywhere but in longjmp and its kin: the caller's sp is the CFA
 };
 
 }  // namespace ddprof

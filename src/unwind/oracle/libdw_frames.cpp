@@ -212,8 +212,12 @@ std::optional<OracleFrame> LibdwFrames::find(std::uint64_t elf_address, const Ma
   if (frame == nullptr) return std::nullopt;
   OracleFrame result;
   const int return_register = dwarf_frame_info(frame.get(), nullptr, nullptr, &result.is_signal_frame);
+  Dwarf_Op* operations = nullptr;
+  std::size_t count = 0;
+  result.cfa_is_refused = dwarf_frame_cfa(frame.get(), &operations, &count) != 0;
   result.cfa = find_cfa(frame.get(), Evaluator(machine, architecture_, std::nullopt));
   const Evaluator evaluator(machine, architecture_, result.cfa);
+  result.sp = find_register(frame.get(), cfi_registers(architecture_).sp, evaluator);
   result.fp = find_register(frame.get(), cfi_registers(architecture_).fp, evaluator);
   result.return_address = find_register(frame.get(), static_cast<std::uint64_t>(return_register), evaluator);
   return result;

@@ -32,7 +32,9 @@ struct OraclePlace {
 
 struct OracleFrame {
   bool is_signal_frame = false;
+  bool cfa_is_refused = false;       // libdw calls the rule invalid
   std::optional<std::uint64_t> cfa;  // nothing: libdw cannot compute it
+  OraclePlace sp;
   OraclePlace fp;
   OraclePlace return_address;
 };

@@ -115,7 +115,13 @@ class Comparison {
   const char* difference_of_places(const ddprof_unwind_rule& rule, const OracleFrame& frame,
                                    const MachineState& machine) {
     const auto cfa = evaluate_cfa(rule, machine, architecture_);
-    if (!cfa || cfa != frame.cfa) return "cfa";
+    if (!cfa) return "cfa";
+    if (frame.cfa_is_refused && (rule.cfa == DDPROF_CFA_SP || rule.cfa == DDPROF_CFA_FP)) {
+      ++report_.refused;
+      return nullptr;
+    }
+    if (cfa != frame.cfa) return "cfa";
+    if (frame.sp != OraclePlace{OraclePlace::Kind::value, *cfa}) return "sp";
     if (evaluate_return_address(rule, *cfa) != frame.return_address) return "return address";
     const OraclePlace fp = evaluate_fp(rule, *cfa, machine);
     if (fp == frame.fp) return nullptr;

@@ -23,6 +23,9 @@ struct OracleReport {
   std::uint64_t unsupported = 0;  // compared addresses whose rule says so
   std::uint64_t popped =
       0;  // explained difference: fp's slot is below sp, we say that fp is already restored
+  // Explained difference: a new CFA register after a CFA expression (libgcrypt's assembly). libdw refuses the
+  // rule; we keep the offset from before the expression, as libgcc does.
+  std::uint64_t refused = 0;
   std::uint64_t mismatches = 0;
   std::vector<std::string> details = {};  // the first mismatches
 };

@@ -1,0 +1,186 @@
+#pragma once
+
+#include <elf.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace ddprof {
+
+// Hand-assembles CFI for tests and benchmarks: values in the order in which the format has them.
+class CfiBytes {
+ public:
+  CfiBytes() = default;
+  CfiBytes(std::initializer_list<unsigned> bytes) {
+    for (const unsigned byte : bytes) u8(byte);
+  }
+
+  CfiBytes& u8(unsigned value) {
+    bytes_.push_back(static_cast<std::byte>(value));
+    return *this;
+  }
+  CfiBytes& u16(std::uint16_t value) { return little_endian(value); }
+  CfiBytes& u32(std::uint32_t value) { return little_endian(value); }
+  CfiBytes& u64(std::uint64_t value) { return little_endian(value); }
+  CfiBytes& uleb(std::uint64_t value) {
+    do {
+      const auto low = static_cast<unsigned>(value & 0x7f);
+      value >>= 7;
+      u8(low | (value != 0 ? 0x80U : 0U));
+    } while (value != 0);
+    return *this;
+  }
+  CfiBytes& sleb(std::int64_t value) {
+    for (;;) {
+      const auto low = static_cast<unsigned>(value & 0x7f);
+      value >>= 7;
+      const bool is_last = (value == 0 && (low & 0x40) == 0) || (value == -1 && (low & 0x40) != 0);
+      u8(low | (is_last ? 0U : 0x80U));
+      if (is_last) return *this;
+    }
+  }
+  CfiBytes& text(std::string_view value) {
+    for (const char letter : value) u8(static_cast<unsigned char>(letter));
+    return u8(0);
+  }
+  CfiBytes& append(const CfiBytes& other) {
+    bytes_.insert(bytes_.end(), other.bytes_.begin(), other.bytes_.end());
+    return *this;
+  }
+  // An expression or other block: its length, then itself.
+  CfiBytes& block(const CfiBytes& other) { return uleb(other.size()).append(other); }
+
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  template <typename T>
+  CfiBytes& little_endian(T value) {
+    for (std::size_t i = 0; i < sizeof value; ++i) u8(static_cast<unsigned>(value >> (8 * i)) & 0xffU);
+    return *this;
+  }
+
+  std::vector<std::byte> bytes_;
+};
+
+// An .eh_frame whose pointers are absolute 64-bit addresses, unless `augmentation` says otherwise.
+class EhFrame {
+ public:
+  struct CieOptions {
+    std::string_view augmentation = "zR";
+    CfiBytes augmentation_data = {0x00};  // DW_EH_PE_absptr
+    unsigned version = 1;
+    std::uint64_t code_alignment = 1;
+    std::int64_t data_alignment = -8;
+    std::uint64_t return_register = 16;
+    CfiBytes instructions = {0x0c, 7, 8, 0x90, 1};  // CFA = rsp + 8, return address at CFA - 8
+  };
+
+  // Returns the offset by which FDEs name the CIE.
+  std::size_t add_cie(const CieOptions& options) {
+    CfiBytes body;
+    body.u32(0).u8(options.version).text(options.augmentation);
+    if (options.version == 4) body.u8(8).u8(0);
+    body.uleb(options.code_alignment).sleb(options.data_alignment).uleb(options.return_register);
+    if (!options.augmentation.empty()) body.block(options.augmentation_data);
+    body.append(options.instructions);
+    const std::size_t offset = data_.size();
+    data_.u32(static_cast<std::uint32_t>(body.size())).append(body);
+    return offset;
+  }
+
+  void add_fde(std::size_t cie, std::uint64_t begin, std::uint64_t size, const CfiBytes& instructions) {
+    add_fde_with_pointers(cie, CfiBytes().u64(begin).u64(size), instructions);
+  }
+  // For other pointer encodings: the bytes of begin and size.
+  void add_fde_with_pointers(std::size_t cie, const CfiBytes& pointers, const CfiBytes& instructions) {
+    CfiBytes body;
+    body.u32(static_cast<std::uint32_t>(data_.size() + 4 - cie))
+        .append(pointers)
+        .uleb(0)
+        .append(instructions);
+    data_.u32(static_cast<std::uint32_t>(body.size())).append(body);
+  }
+  // Where the begin pointer of the next FDE will be, for pc-relative ones.
+  [[nodiscard]] std::size_t next_pointer_offset() const { return data_.size() + 8; }
+
+  CfiBytes& data() { return data_; }
+  [[nodiscard]] const CfiBytes& data() const { return data_; }
+
+ private:
+  CfiBytes data_;
+};
+
+// A minimal ELF image: one executable segment and, as sections, .eh_frame and .debug_frame.
+class TestElf {
+ public:
+  static constexpr std::uint64_t kEhFrameAddress = 0x100000;
+
+  TestElf(const CfiBytes& eh_frame, const CfiBytes& debug_frame, std::uint16_t machine = EM_X86_64,
+          std::uint64_t code_begin = 0x1000, std::uint64_t code_size = 0x80000000) {
+    constexpr char names[] = "\0.eh_frame\0.debug_frame\0.names";
+    const std::size_t eh_at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
+    const std::size_t debug_at = eh_at + eh_frame.size();
+    const std::size_t names_at = debug_at + debug_frame.size();
+    const std::size_t sections_at = names_at + sizeof names;
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = ELFDATA2LSB;
+    header.e_ident[EI_VERSION] = EV_CURRENT;
+    header.e_type = ET_DYN;
+    header.e_machine = machine;
+    header.e_version = EV_CURRENT;
+    header.e_phoff = sizeof header;
+    header.e_shoff = sections_at;
+    header.e_ehsize = sizeof header;
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phnum = 1;
+    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shnum = 4;
+    header.e_shstrndx = 3;
+    Elf64_Phdr segment{};
+    segment.p_type = PT_LOAD;
+    segment.p_flags = PF_R | PF_X;
+    segment.p_vaddr = code_begin;
+    segment.p_memsz = code_size;
+    add(&header, sizeof header);
+    add(&segment, sizeof segment);
+    add(eh_frame.bytes().data(), eh_frame.size());
+    add(debug_frame.bytes().data(), debug_frame.size());
+    add(names, sizeof names);
+    add_section(0, SHT_NULL, 0, 0, 0, 0);
+    add_section(1, SHT_PROGBITS, SHF_ALLOC, kEhFrameAddress, eh_at, eh_frame.size());
+    add_section(11, SHT_PROGBITS, 0, 0, debug_at, debug_frame.size());
+    add_section(24, SHT_STRTAB, 0, 0, names_at, sizeof names);
+  }
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return image_; }
+
+ private:
+  void add(const void* data, std::size_t size) {
+    if (size == 0) return;
+    const auto* first = static_cast<const std::byte*>(data);
+    image_.insert(image_.end(), first, first + size);
+  }
+  void add_section(std::uint32_t name, std::uint32_t type, std::uint64_t flags, std::uint64_t address,
+                   std::size_t offset, std::size_t size) {
+    Elf64_Shdr section{};
+    section.sh_name = name;
+    section.sh_type = type;
+    section.sh_flags = flags;
+    section.sh_addr = address;
+    section.sh_offset = offset;
+    section.sh_size = size;
+    add(&section, sizeof section);
+  }
+
+  std::vector<std::byte> image_;
+};
+
+}  // namespace ddprof
