@@ -69,10 +69,11 @@ std::size_t position(const std::string& text, std::string_view needle) { return 
 TEST(Report, BeginsWithWhatItIsAbout) {
   const std::string text =
       Fixture().add("main;work", 1500).add("main", 500, 2).render({.title = "./app --fast"});
-  EXPECT_THAT(
-      text,
-      HasSubstr("./app --fast\n2.00 s cpu in 2.00 s (1.00 CPUs), 200 samples, 2 threads of 1 process\n"));
-  EXPECT_THAT(text, HasSubstr("2023-11-14 22:13:20 UTC"));
+  EXPECT_TRUE(
+      text.starts_with("./app --fast\n"
+                       "2.00 s cpu in 2.00 s (1.00 CPUs), 200 samples\n"
+                       "2 threads of 1 process, from 2023-11-14 22:13:20 UTC\n"))
+      << text;
 }
 
 TEST(Report, ListsFunctionsBySelfWithTheirTotals) {
