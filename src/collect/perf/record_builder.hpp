@@ -43,11 +43,12 @@ class RecordBuilder {
   }
   // In words, so that it is aligned like a ring.
   [[nodiscard]] std::vector<std::uint64_t> build() const {
-    std::vector<std::uint64_t> words((bytes_.size() + 7) / 8);
-    std::memcpy(words.data(), bytes_.data(), bytes_.size());
+    std::vector<std::byte> padded = bytes_;
+    padded.resize((bytes_.size() / 8 + (bytes_.size() % 8 == 0 ? 0 : 1)) * 8);
     auto size = static_cast<std::uint16_t>(bytes_.size());
-    std::memcpy(reinterpret_cast<std::byte*>(words.data()) + offsetof(perf_event_header, size), &size,
-                sizeof size);
+    std::memcpy(padded.data() + offsetof(perf_event_header, size), &size, sizeof size);
+    std::vector<std::uint64_t> words(padded.size() / 8);
+    std::memcpy(words.data(), padded.data(), words.size() * 8);
     return words;
   }
 
