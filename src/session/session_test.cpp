@@ -68,6 +68,7 @@ class SessionTest : public ::testing::Test {
     event.value = kPeriod;
     event.has_registers = true;
     event.registers.pc = 0x1000;
+    event.stack_requested = 8192;  // and nothing was copied: no stack there
     return event;
   }
 
