@@ -13,6 +13,7 @@ constexpr std::uint64_t kMaxStackBytes = std::uint64_t{1} << 30;
 // One read brings many frames. The words of a frame are not read in order, so a window begins a little early.
 constexpr std::size_t kWindowBytes = 16384;
 constexpr std::uint64_t kWindowLead = 512;
+constexpr unsigned kMaxWindows = 1024;  // of one sample: 16 MiB, twice the usual stack limit
 
 }  // namespace
 
@@ -32,6 +33,7 @@ bool UnwindWalk::read_live(std::uint64_t address, std::uint64_t& value) {
     return live_size_ >= sizeof value && offset <= live_size_ - sizeof value;
   };
   if (!is_in_window()) {
+    if (++windows_ > kMaxWindows) return false;
     std::vector<std::byte>& window = unwinder_.live_bytes_;
     window.resize(kWindowBytes);
     live_start_ = Address{std::max(address - std::min(kWindowLead, address % 4096), sp_ & ~std::uint64_t{7})};

@@ -27,9 +27,11 @@ class UnwinderOracle : public testing::Test {
   // backtrace() gives return addresses as they are; ours point into the call, but not where a signal
   // interrupted.
   static void expect_same(const std::vector<std::uint64_t>& ours, const SelfCapture& captured) {
-    ASSERT_EQ(ours.size(), static_cast<std::size_t>(captured.backtrace_size));
+    // A sanitizer wraps backtrace(), which then begins with one frame more.
+    const std::size_t wrapper = static_cast<std::size_t>(captured.backtrace_size) - ours.size();
+    ASSERT_LE(wrapper, 1U);
     for (std::size_t i = 1; i < ours.size(); ++i) {
-      const auto theirs = reinterpret_cast<std::uint64_t>(captured.backtrace[i]);
+      const auto theirs = reinterpret_cast<std::uint64_t>(captured.backtrace[i + wrapper]);
       EXPECT_TRUE(theirs == ours[i] + 1 || theirs == ours[i]) << "frame " << i;
     }
   }

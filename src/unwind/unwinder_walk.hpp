@@ -91,6 +91,7 @@ class UnwindWalk {
   bool has_doubt_ = false;               // a step from live memory is not confirmed
   Address live_start_;
   std::size_t live_size_ = 0;
+  unsigned windows_ = 0;  // read so far
 };
 
 inline bool UnwindWalk::go_to(const Caller& caller, How how) {
