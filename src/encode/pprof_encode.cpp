@@ -23,7 +23,8 @@ void add_signed(pbf_writer& message, std::uint32_t number, std::int64_t value) {
 
 void write_value_type(pbf_writer& profile, std::uint32_t number, const ValueType& value_type) {
   pbf_writer message(profile, number);
-  add_number(message, field::kType, value_type.type);
+  // Written even when it is zero: protozero leaves empty messages out, and a column may not get lost.
+  message.add_uint64(field::kType, value_type.type);
   add_number(message, field::kUnit, value_type.unit);
 }
 

@@ -119,6 +119,15 @@ TEST(Pprof, KeepsNegativeValuesForDiffs) {
   EXPECT_EQ(decoded->samples[0].values, profile.samples[0].values);
 }
 
+TEST(Pprof, KeepsColumnsWithoutAName) {
+  Profile profile;
+  profile.value_types.resize(2);
+  profile.samples.push_back({{}, {1, 2}, {}});
+  const Result<Profile> decoded = decode(encode_pprof(profile));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(decoded->value_types.size(), 2U);
+}
+
 TEST(Pprof, WritesNamesThatAreNotUtf8AsUtf8) {
   ProfileBuilder builder;
   builder.add_named_location("caf\xe9");

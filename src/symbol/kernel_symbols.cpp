@@ -40,6 +40,7 @@ std::optional<Line> parse_line(std::string_view text) {
   if (error != std::errc{} || text.size() < 4 || text[0] != ' ' || text[2] != ' ') return std::nullopt;
   line.type = text[1];
   text.remove_prefix(3);
+  text = text.substr(0, text.find('\0'));  // names are kept zero-terminated
   const std::size_t tab = text.find_first_of("\t ");
   line.name = text.substr(0, std::min({tab, text.size(), kMaxNameBytes}));
   if (tab != std::string_view::npos) line.module = text.substr(tab + 1, kMaxNameBytes);
