@@ -24,13 +24,11 @@ bool TaskSet::remove(Tid tid, Task* last_state) {
 }
 
 void TaskSet::exec(Pid pid) {
-  Task survivor{.pid = pid};
-  if (threads_of_[to_int(pid)] > 1) {
-    // Rare: the other threads' exits have not been seen yet or were lost.
-    absl::erase_if(tasks_,
-                   [&](const auto& entry) { return entry.second.pid == pid && entry.first != to_int(pid); });
-  }
-  if (Task* known = find(Tid{to_int(pid)}); known != nullptr && known->pid == pid) survivor = *known;
+  Task* main = find(Tid{to_int(pid)});
+  Task survivor = main != nullptr && main->pid == pid ? *main : Task{.pid = pid};
+  bool is_alone = main != nullptr && threads_of_[to_int(pid)] == 1;
+  // Rare: the exits of the other threads have not been seen yet or were lost, or another thread called exec.
+  if (!is_alone) absl::erase_if(tasks_, [&](const auto& entry) { return entry.second.pid == pid; });
   tasks_[to_int(pid)] = survivor;
   threads_of_[to_int(pid)] = 1;
 }
