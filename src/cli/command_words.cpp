@@ -36,7 +36,7 @@ const Subcommand* find_subcommand(std::string_view word) {
 Error unknown_option(std::string_view written, std::string_view name) {
   Error error = make_error(ErrorCode::invalid_argument, "unknown option {}{}", written,
                            did_you_mean_option(name, "--"));
-  return with_hint(std::move(error), "try: ddprof --help");
+  return with_hint(std::move(error), "ddprof --help");
 }
 
 // A word that looks like another option is almost always a forgotten value; "-" and "-5" are values.

@@ -35,7 +35,7 @@ Result<void> choose_command(Options& options) {
       options.command = Command::configuration;
       return {};
     }
-    return usage_error("nothing to profile: name a program, -p PID or -g", "try: ddprof --help");
+    return usage_error("nothing to profile: name a program, -p PID or -g", "ddprof --help");
   }
   if (options.command == Command::record) return {};
   if (options.pid) options.command = Command::attach;
@@ -74,7 +74,7 @@ Result<void> drop_allocations(Options& options) {
   const std::string source = allocation_source(options);
   if (options.events.empty()) {
     return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations),
-                 "try: --preset cpu_only"};
+                 "--preset cpu_only"};
   }
   // `record` has no scripts that expect the original's default, so it need not explain what it leaves out.
   const bool was_asked_for = !options.event_texts.empty() || options.command == Command::wrap ||
@@ -151,7 +151,18 @@ Result<void> check_report(const Options& options) {
   if (options.files.size() == 1) return {};
   return usage_error(
       options.files.empty() ? "report: needs a profile file" : "report: takes one profile file",
-      "try: ddprof report cpu.pprof");
+      "ddprof report cpu.pprof");
+}
+
+// Scripts for the original set these; whoever typed one should not wait for what it did there.
+void tell_what_has_no_effect(Options& options) {
+  std::string names;
+  for (std::size_t option = 0; option < options.origins.size(); ++option) {
+    const OptionRow& row = option_table()[option];
+    bool is_typed = options.origins[option].kind == Origin::Kind::command_line;
+    if (is_typed && !row.has_effect) names += fmt::format("{}--{}", names.empty() ? "" : ", ", row.name);
+  }
+  if (!names.empty()) options.notices.push_back(fmt::format("{}: {}", names, kNoEffectNote));
 }
 
 }  // namespace
@@ -162,6 +173,7 @@ Result<void> apply_option_rules(Options& options) {
   TRY(choose_events(options));
   TRY(check_duration(options));
   choose_service(options);
+  tell_what_has_no_effect(options);
   return {};
 }
 

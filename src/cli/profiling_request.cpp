@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/read_file.hpp"
+#include "cli/option_table.hpp"
 #include "export/file_destination.hpp"
 #include "session/sample_printer.hpp"
 
@@ -80,7 +81,7 @@ PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
   perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes);
-  bool is_chosen = options.stack_sample_bytes != Options().stack_sample_bytes;
+  bool is_chosen = !options.origins.empty() && origin_of(options, "stack-sample-size").kind != Origin::Kind::default_value;
   for (const EventSpec& event : perf.events) {
     if (!is_chosen && event.frequency > kHighFrequency) perf.stack_bytes = kStackBytesAtHighFrequency;
   }
@@ -105,6 +106,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.perf = make_perf_options(options);
   request.session.symbolize = !options.disable_symbolization;
   request.session.notices = options.notices;
+  request.session.service = options.service;
   if (is_periodic(options)) request.session.period = std::chrono::seconds(options.upload_period_seconds);
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {

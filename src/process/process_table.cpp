@@ -39,6 +39,9 @@ bool is_anonymous(std::string_view path) {
 
 constexpr std::string_view kDeleted = " (deleted)";
 
+// Names of programs that were replaced within one period; beyond, the new name stands for the old one too.
+constexpr std::size_t kMaxNamesBeforeExec = 65536;
+
 }  // namespace
 
 Process& ProcessTable::find_or_add(Pid pid) {
@@ -102,6 +105,13 @@ void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
 void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec) {
   Process& process = find_or_add(pid);
   if (is_exec) {
+    for (const auto& [thread, state] : process.threads) {
+      if (before_exec_.size() < kMaxNamesBeforeExec) {
+        before_exec_[{to_int(pid), thread, process.incarnation}] = {process.name, state.name};
+      }
+    }
+    process.incarnation++;
+    process.threads.clear();
     process.space = std::make_shared<AddressSpace>();
     process.generation = ++last_generation_;
     process.is_backfilled = false;
@@ -161,7 +171,16 @@ std::string_view ProcessTable::thread_name(Pid pid, Tid tid) const {
   return known == process->threads.end() ? process->name : known->second.name;
 }
 
+TaskNames ProcessTable::names(Pid pid, Tid tid, std::uint32_t incarnation) const {
+  const Process* process = find(pid);
+  if (process == nullptr) return {};
+  auto earlier = before_exec_.find({to_int(pid), to_int(tid), incarnation});
+  if (incarnation != process->incarnation && earlier != before_exec_.end()) return earlier->second;
+  return {process->name, std::string(thread_name(pid, tid))};
+}
+
 void ProcessTable::forget_ended() {
+  before_exec_.clear();
   absl::erase_if(processes_, [](const auto& entry) { return entry.second->has_ended; });
   for (auto& [pid, process] : processes_) {
     absl::erase_if(process->threads, [](const auto& thread) { return thread.second.has_ended; });

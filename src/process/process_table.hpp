@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/ids.hpp"
 #include "process/address_space.hpp"
@@ -18,6 +19,11 @@ struct ThreadState {
   bool has_ended = false;
 };
 
+struct TaskNames {
+  std::string process;
+  std::string thread;
+};
+
 // One process as the records describe it. Its address space is shared with the child after a fork until either of
 // them maps something; `generation` names the content, so that whatever is derived from it can be shared too.
 struct Process {
@@ -27,6 +33,7 @@ struct Process {
   std::uint64_t generation = 0;
   absl::flat_hash_map<std::int32_t, ThreadState> threads;  // living ones and, until the period closes, ended ones
   std::uint32_t living_threads = 0;
+  std::uint32_t incarnation = 0;  // counts execs
   bool has_ended = false;
   bool is_backfilled = false;  // /proc/PID/maps was read
 };
@@ -46,6 +53,8 @@ class ProcessTable {
   Process& find_or_read(Pid pid);
   [[nodiscard]] const Process* find(Pid pid) const;
   [[nodiscard]] std::string_view thread_name(Pid pid, Tid tid) const;
+  // As they were in that incarnation; an earlier one is remembered until the period closes.
+  [[nodiscard]] TaskNames names(Pid pid, Tid tid, std::uint32_t incarnation) const;
   // Reads /proc/PID/maps again, once: for code that no record explained. Returns whether anything was read.
   bool backfill(Process& process);
 
@@ -65,6 +74,7 @@ class ProcessTable {
   FileRegistry& files_;
   absl::flat_hash_map<std::int32_t, std::unique_ptr<Process>> processes_;
   std::uint64_t last_generation_ = 0;
+  absl::flat_hash_map<std::tuple<std::int32_t, std::int32_t, std::uint32_t>, TaskNames> before_exec_;
 };
 
 }  // namespace ddprof

@@ -16,6 +16,7 @@ namespace ddprof {
 struct ThreadKey {
   Pid pid{};
   Tid tid{};
+  std::uint32_t incarnation = 0;  // how many programs this process has been before: exec changes all names
 
   friend auto operator<=>(const ThreadKey&, const ThreadKey&) = default;
 };

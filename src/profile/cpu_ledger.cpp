@@ -30,6 +30,9 @@ void CpuLedger::take(ThreadKey thread, Loss loss, std::int64_t value, std::vecto
 // Names `missing` time of one thread. Lost and throttled samples are known by number, not by thread, so they explain
 // what exceeds the tail that every thread has; then, without privilege, it was the kernel; else sampling came late.
 void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::vector<Entry>& entries) {
+  std::int64_t balanced = std::min(surplus_, std::max<std::int64_t>(0, missing));
+  surplus_ -= balanced;
+  missing -= balanced;
   if (missing <= 0) return;
   std::int64_t excess = std::max<std::int64_t>(0, missing - period_);
   std::int64_t lost = std::min(excess, lost_budget_);
@@ -43,15 +46,18 @@ void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::vector<Entry
   take(thread, is_kernel_time ? Loss::kernel : Loss::unsampled, rest, entries);
 }
 
-std::vector<CpuLedger::Entry> CpuLedger::close_ended() {
-  std::vector<Entry> entries;
+std::vector<CpuLedger::Entry> CpuLedger::close_ended(std::int64_t exact_total) {
+  std::vector<ThreadTotal> missing;
   absl::erase_if(accounts_, [&](const auto& entry) {
     const auto& [key, account] = entry;
     if (!account.has_ended) return false;
-    ThreadKey thread{static_cast<Pid>(key >> 32U), static_cast<Tid>(key & 0xffffffffU)};
-    settle(thread, account.total - account.sampled - account.reported, entries);
+    std::int64_t difference = account.total - account.sampled - account.reported;
+    if (difference < 0) surplus_ -= difference;
+    if (difference > 0) missing.push_back({{static_cast<Pid>(key >> 32U), static_cast<Tid>(key & 0xffffffffU)}, difference});
     return true;
   });
+  std::vector<Entry> entries;
+  for (const ThreadTotal& thread : missing) settle(thread.thread, std::min(thread.total, exact_total - explained_), entries);
   return entries;
 }
 
@@ -64,7 +70,7 @@ std::vector<CpuLedger::Entry> CpuLedger::close_living(std::int64_t exact_total, 
     if (!is_final) missing -= period_;  // not sampled yet
     if (missing <= 0) continue;
     account.reported += missing;
-    settle(thread.thread, missing, entries);
+    settle(thread.thread, std::min(missing, exact_total - explained_), entries);
   }
   settle(rest, is_final ? exact_total - explained_ : unexplained(exact_total), entries);
   return entries;

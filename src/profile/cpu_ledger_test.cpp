@@ -8,6 +8,7 @@ namespace ddprof {
 namespace {
 
 constexpr std::int64_t kPeriod = 10'000'000;
+constexpr std::int64_t kPlenty = 1'000 * kPeriod;  // an exact total that limits nothing
 const ThreadKey kMain{Pid{10}, Tid{10}};
 const ThreadKey kWorker{Pid{10}, Tid{11}};
 
@@ -20,7 +21,7 @@ TEST(CpuLedger, ReportsAShortTaskThatNoSampleSaw) {
   CpuLedger ledger(kPeriod, true);
   ledger.add_task_total(kWorker, 600'000);
   ledger.add_task_total(kWorker, 400'000);  // the second CPU
-  auto entries = ledger.close_ended();
+  auto entries = ledger.close_ended(kPlenty);
   ASSERT_EQ(entries.size(), 1U);
   EXPECT_EQ(entries[0].thread, kWorker);
   EXPECT_EQ(entries[0].loss, Loss::unsampled);
@@ -33,7 +34,7 @@ TEST(CpuLedger, SamplesAndEntriesSumUpToTheExactTotal) {
   for (int i = 0; i < 3; ++i) ledger.add_sample(kMain, kPeriod);
   ledger.add_task_total(kWorker, 7 * kPeriod + 4'000'000);
   const std::int64_t exact = 7 * kPeriod + 4'000'000 + 3 * kPeriod + 9'000'000;
-  std::int64_t missing = sum(ledger.close_ended());
+  std::int64_t missing = sum(ledger.close_ended(kPlenty));
   EXPECT_EQ(missing, 4'000'000);
   auto rest = ledger.close_living(exact, {}, kMain, true);
   ASSERT_EQ(rest.size(), 1U);
@@ -44,7 +45,7 @@ TEST(CpuLedger, SamplesAndEntriesSumUpToTheExactTotal) {
 TEST(CpuLedger, WhatWaitsForItsSampleIsNotReportedBeforeTheEnd) {
   CpuLedger ledger(kPeriod, true);
   ledger.add_sample(kMain, kPeriod);
-  EXPECT_TRUE(ledger.close_ended().empty());
+  EXPECT_TRUE(ledger.close_ended(kPlenty).empty());
   EXPECT_TRUE(ledger.close_living(kPeriod + 9'000'000, {}, kMain, false).empty());
   ledger.add_sample(kMain, kPeriod);
   auto last = ledger.close_living(2 * kPeriod + 1, {}, kMain, true);
@@ -55,7 +56,7 @@ TEST(CpuLedger, NamesTimeInTheKernelThatMayNotBeSampled) {
   CpuLedger ledger(kPeriod, false);
   ledger.add_sample(kWorker, kPeriod);
   ledger.add_task_total(kWorker, 5 * kPeriod);
-  auto entries = ledger.close_ended();
+  auto entries = ledger.close_ended(kPlenty);
   ASSERT_EQ(entries.size(), 1U);
   EXPECT_EQ(entries[0].loss, Loss::kernel);
   EXPECT_EQ(entries[0].value, 4 * kPeriod);
@@ -65,7 +66,7 @@ TEST(CpuLedger, LostRecordsExplainWhatExceedsTheTail) {
   CpuLedger ledger(kPeriod, true);
   ledger.add_lost(2);
   ledger.add_task_total(kWorker, 3 * kPeriod);
-  auto entries = ledger.close_ended();
+  auto entries = ledger.close_ended(kPlenty);
   ASSERT_EQ(entries.size(), 2U);
   EXPECT_EQ(entries[0].loss, Loss::lost);
   EXPECT_EQ(entries[0].value, 2 * kPeriod);
@@ -81,6 +82,21 @@ TEST(CpuLedger, LivingThreadsAreChargedOnlyOnce) {
   const CpuLedger::ThreadTotal second[] = {{kWorker, 5 * kPeriod}};
   EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kMain, false)), kPeriod);
   EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kMain, true)), kPeriod);
+}
+
+TEST(CpuLedger, ASampleChargedToTheWrongSiblingIsBalanced) {
+  CpuLedger ledger(kPeriod, true);
+  for (int i = 0; i < 3; ++i) ledger.add_sample(kMain, kPeriod);
+  ledger.add_task_total(kMain, 2 * kPeriod + 5'000'000);    // half a period too many samples
+  ledger.add_task_total(kWorker, 8'000'000);                // which this one misses
+  EXPECT_EQ(sum(ledger.close_ended(3 * kPeriod + 3'000'000)), 3'000'000);
+}
+
+TEST(CpuLedger, EntriesNeverExceedTheExactTotal) {
+  CpuLedger ledger(kPeriod, true);
+  ledger.add_sample(kMain, kPeriod);
+  ledger.add_task_total(kWorker, 8'000'000);
+  EXPECT_EQ(sum(ledger.close_ended(kPeriod + 1'000'000)), 1'000'000);
 }
 
 TEST(CpuLedger, MoreSamplesThanTimeReportNothingNegative) {

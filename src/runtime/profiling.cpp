@@ -5,6 +5,9 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
+
+#include "runtime/charged_time.hpp"
 
 namespace ddprof {
 
@@ -53,6 +56,11 @@ Summary profile(PreparedProfiling& prepared, const PerfTarget& target, const Pro
   options.samples_kernel = prepared.collector->samples_kernel();
   if (target.kind != PerfTarget::Kind::everything) options.root = target.pid;
   options.is_started_by_us = target.kind == PerfTarget::Kind::about_to_exec;
+  // Whoever is not the target's parent asks /proc.
+  if (!options.charged_cpu && options.root && options.is_started_by_us) {
+    auto charged = std::make_shared<ChargedTime>(target.pid);
+    options.charged_cpu = [charged](std::int64_t counted, bool) { return charged->at(counted); };
+  }
   Session session(*prepared.collector, *prepared.destination, std::move(options));
   return session.run(stop);
 }

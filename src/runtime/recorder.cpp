@@ -60,12 +60,34 @@ std::optional<int> release(HeldChild& child) {
   return count == static_cast<ssize_t>(sizeof reason) ? std::optional(reason) : std::nullopt;
 }
 
-int wait_for(pid_t pid) {
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+// Waits for the child once and keeps how it ended and what it cost.
+class ChildEnd {
+ public:
+  explicit ChildEnd(pid_t pid) : pid_(pid) {}
+
+  int wait_status() {
+    while (!has_ended_) reap(0);
+    return status_;
   }
-  return status;
-}
+  // CPU time charged to the child and to all descendants that were waited for; `otherwise` while it runs.
+  std::int64_t charged_cpu(std::int64_t otherwise) {
+    if (!has_ended_) reap(WNOHANG);
+    if (!has_ended_) return otherwise;
+    auto nanoseconds = [](const timeval& time) { return time.tv_sec * 1'000'000'000 + time.tv_usec * 1'000; };
+    return nanoseconds(usage_.ru_utime) + nanoseconds(usage_.ru_stime);
+  }
+
+ private:
+  void reap(int options) {
+    pid_t ended = ::wait4(pid_, &status_, options, &usage_);
+    has_ended_ = ended == pid_ || (ended < 0 && errno != EINTR);
+  }
+
+  pid_t pid_;
+  bool has_ended_ = false;
+  int status_ = 0;
+  rusage usage_{};
+};
 
 // Ends as the target ended, so that whoever waits for us cannot tell the difference.
 int end_like(int status) {
@@ -131,13 +153,15 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     request.say_error(error);
   }
   if (auto reason = release(*child)) {
-    wait_for(child->pid);
+    ChildEnd(child->pid).wait_status();
     Error error = errno_error(*reason, "cannot run " + program[0]);
     request.say_error(error);
     return exit_status_of(error);
   }
+  ChildEnd end(child->pid);
+  request.session.charged_cpu = [&end](std::int64_t counted, bool is_final) { return is_final ? end.charged_cpu(counted) : counted; };
   if (prepared) request.say_summary(profile(*prepared, target, request, child_ended.requested()));
-  return end_like(wait_for(child->pid));
+  return end_like(end.wait_status());
 }
 
 int run_attached(const PerfTarget& target, ProfilingRequest request) {

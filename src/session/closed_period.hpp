@@ -7,21 +7,17 @@
 
 #include "process/address_space.hpp"
 #include "process/file_registry.hpp"
+#include "process/process_table.hpp"
 #include "profile/aggregator.hpp"
 
 namespace ddprof {
 
 // Everything that naming, encoding and sending one period need, as values: it crosses to the finishing thread.
 struct ClosedPeriod {
-  struct ThreadLabels {
-    std::string thread_name;
-    std::string process_name;
-  };
-
   std::uint64_t sequence = 0;
   AggregatedProfile profile;
   std::uint32_t visible_columns = 0;  // the columns behind these are internal
-  std::vector<ThreadLabels> labels;   // of profile.threads
+  std::vector<TaskNames> labels;      // of profile.threads
   std::vector<std::shared_ptr<const CodeFile>> files;  // by FileId
   std::vector<CodeMapping> mappings;  // one per distinct piece of code
   Nanoseconds unix_start{};

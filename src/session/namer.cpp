@@ -184,9 +184,9 @@ Profile Namer::name(const ClosedPeriod& period) {
     auto values = aggregated.sample_values(i).first(period.visible_columns);
     sample.values.assign(values.begin(), values.end());
     sample.labels.push_back(builder.number_label(kThreadIdLabel, to_int(thread.tid)));
-    sample.labels.push_back(builder.text_label(kThreadNameLabel, labels.thread_name));
+    sample.labels.push_back(builder.text_label(kThreadNameLabel, labels.thread));
     sample.labels.push_back(builder.number_label(kProcessIdLabel, to_int(thread.pid)));
-    sample.labels.push_back(builder.text_label(kProcessNameLabel, labels.process_name));
+    sample.labels.push_back(builder.text_label(kProcessNameLabel, labels.process));
     builder.add_sample(std::move(sample));
   }
 

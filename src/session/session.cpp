@@ -10,6 +10,13 @@ namespace ddprof {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr std::chrono::milliseconds kBusyPace = 50ms;
+constexpr std::chrono::milliseconds kIdlePace = 60s;
+
+}  // namespace
+
 Session::Session(Collector& collector, Destination& destination, SessionOptions options)
     : collector_(collector),
       options_(std::move(options)),
@@ -32,16 +39,25 @@ Summary Session::run(const std::atomic<bool>& stop) {
   if (options_.root && !options_.is_started_by_us) processes_.find_or_read(*options_.root);
 
   const EventHandler dispatch = [this](const CollectorEvent& event) {
+    ++handled_;
     std::visit([this](const auto& known) { handle(known); }, event);
   };
   while (!stop && !collector_.is_finished()) {
+    std::uint64_t handled_before = handled_;
     auto collected = collector_.collect(time_to_wait(), dispatch);
     if (!collected) {
       options_.notices.push_back(collected.error().message);
       break;
     }
+    // While something happens, look often: deep stacks are completed from memory that must not grow old, and a fork
+    // storm has to be noticed while it rages. An idle target is left alone.
+    pace_ = handled_ != handled_before ? kBusyPace : std::min(pace_ * 2, kIdlePace);
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
+    if (options_.charged_cpu && ledger_ && now >= next_charge_) {
+      next_charge_ = now + 1s;
+      if (auto counted = collector_.exact_total(clock_event_)) options_.charged_cpu(*counted, false);
+    }
     if (options_.period && now - period_started_ >= *options_.period) close_period(false);
     if (options_.on_progress && now >= next_progress_) {
       next_progress_ = now + 1s;
@@ -60,7 +76,8 @@ Summary Session::run(const std::atomic<bool>& stop) {
 
 void Session::handle(const SampleEvent& sample) {
   BuiltStack stack = stacks_.build(sample);
-  ThreadKey thread{sample.pid, sample.tid};
+  const Process* process = processes_.find(sample.pid);
+  ThreadKey thread{sample.pid, sample.tid, process != nullptr ? process->incarnation : 0};
   const auto& columns = columns_.events[sample.event];
   bool is_clock = ledger_ && sample.event == clock_event_;
   std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
@@ -70,7 +87,7 @@ void Session::handle(const SampleEvent& sample) {
     aggregator_.add(thread, stack.frames, {{column, sample.value}});
   }
   if (is_clock && sample.is_estimate) estimated_ += sample.value;
-  if (is_clock && !sample.is_estimate) ledger_->add_sample(thread, sample.value);
+  if (is_clock && !sample.is_estimate) ledger_->add_sample({sample.pid, sample.tid}, sample.value);
   if (is_clock) summary_.sampled_cpu += sample.value;
 
   summary_.stacks++;
@@ -117,18 +134,23 @@ void Session::handle(const ThrottleEvent& event) {
 std::int64_t Session::account_cpu_time(bool is_final) {
   auto exact = collector_.exact_total(clock_event_);
   if (!exact) return estimated_;
+  // Counters do not see the very start and end of a task; whoever can ask for what was charged, knows better.
+  if (options_.charged_cpu) exact = std::max(*exact, options_.charged_cpu(*exact, is_final));
   summary_.exact_cpu = *exact;
   auto add = [this](const std::vector<CpuLedger::Entry>& entries) {
     for (const CpuLedger::Entry& entry : entries) {
       Frame frame{.kind = FrameKind::accounted, .loss = entry.loss};
-      aggregator_.add(entry.thread, {&frame, 1}, {{columns_.events[clock_event_].value, entry.value}});
+      const Process* process = processes_.find(entry.thread.pid);
+      ThreadKey thread{entry.thread.pid, entry.thread.tid, process != nullptr ? process->incarnation : 0};
+      aggregator_.add(thread, {&frame, 1}, {{columns_.events[clock_event_].value, entry.value}});
       summary_.losses[entry.loss] += entry.value;
     }
   };
-  add(ledger_->close_ended());
   std::int64_t told_by_tasks = *exact - estimated_before_;
-  // A ratio far from one is no sampling noise: then the rest is shown as what it is, unsampled.
-  std::int64_t estimate = std::clamp(told_by_tasks - ledger_->explained(), estimated_ / 2, estimated_ * 2);
+  add(ledger_->close_ended(told_by_tasks));
+  // A ratio far above one is no sampling noise: then the rest is shown as what it is, unsampled.
+  std::int64_t left = std::max<std::int64_t>(0, told_by_tasks - ledger_->explained());
+  std::int64_t estimate = std::min(left, estimated_ + estimated_ / 2);
   told_by_tasks -= estimate;
   std::vector<CpuLedger::ThreadTotal> living;
   if (is_final || ledger_->unexplained(told_by_tasks) > 0) living = thread_times_.read(processes_);
@@ -160,8 +182,7 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
   period.sequence = sequence_++;
   period.visible_columns = columns_.visible;
   for (ThreadKey thread : profile.threads) {
-    const Process* process = processes_.find(thread.pid);
-    period.labels.push_back({std::string(processes_.thread_name(thread.pid, thread.tid)), process != nullptr ? process->name : ""});
+    period.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
   }
   for (std::size_t id = 0; id < files_.size(); ++id) period.files.push_back(files_.file(static_cast<FileId>(id)));
   period.mappings = code_.representatives();
@@ -172,12 +193,13 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
   period.default_column = first.label;
   update_summary();
   period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
+  if (!options_.service.empty()) period.comments.push_back("service: " + options_.service);
   period.profile = std::move(profile);
   return period;
 }
 
 std::chrono::milliseconds Session::time_to_wait() const {
-  auto wait = options_.on_progress ? 1'000ms : 60'000ms;
+  auto wait = options_.on_progress ? std::min(pace_, 1'000ms) : pace_;
   Nanoseconds now = monotonic_now();
   auto until = [&](Nanoseconds moment) { return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0))); };
   if (options_.period) wait = std::min(wait, until(period_started_ + *options_.period));

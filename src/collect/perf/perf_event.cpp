@@ -144,7 +144,7 @@ Error explain_refusal(const OpenFailure& failure) {
   auto refuse = [&](std::string reason, std::string hint) {
     return Error{ErrorCode::permission_denied, fmt::format("{}: {}", subject, reason), std::move(hint)};
   };
-  if (!failure.paranoid) return refuse("this kernel was built without perf events", "use --engine timer");
+  if (!failure.paranoid) return refuse("this kernel was built without perf events", "a kernel with CONFIG_PERF_EVENTS=y");
   int level = *failure.paranoid;
   if (!failure.is_privileged && level > 2)
     return refuse(
@@ -161,12 +161,11 @@ Error explain_refusal(const OpenFailure& failure) {
   if (failure.is_seccomp_filtered && failure.error_number == EPERM)
     return refuse(
         "refused by this container's seccomp filter",
-        "start the container with --cap-add PERFMON or a seccomp profile that allows perf_event_open, "
-        "or use --engine timer");
+        "start the container with --cap-add PERFMON or a seccomp profile that allows perf_event_open");
   if (failure.task > 0)
     return refuse("the process belongs to another user or may not be traced",
                   "run ddprof as that user, as root, or with CAP_PERFMON and CAP_SYS_PTRACE");
-  return refuse("refused by a security module or kernel lockdown", "use --engine timer");
+  return refuse("refused by a security module or kernel lockdown", "allow perf events in its policy");
 }
 
 }  // namespace
@@ -287,7 +286,7 @@ Error explain(const OpenFailure& failure) {
               fmt::format("{}: this kernel does not know an attribute", subject)};
     case ENOSYS:
       return {ErrorCode::unsupported, fmt::format("{}: this kernel was built without perf events", subject),
-              "use --engine timer"};
+              "a kernel with CONFIG_PERF_EVENTS=y"};
     default:
       return errno_error(failure.error_number, subject);
   }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kSmallestRing = 512 * 1024;
 constexpr std::uint64_t kLargestRing = 8 * 1024 * 1024;
-constexpr std::uint64_t kFractionOfSecond = 10;
+constexpr std::uint64_t kFractionOfSecond = 4;  // a busy machine may keep the reader waiting that long
 
 std::uint64_t saturating_add(std::uint64_t left, std::uint64_t right) {
   return left > std::numeric_limits<std::uint64_t>::max() - right ? std::numeric_limits<std::uint64_t>::max()
