@@ -40,6 +40,8 @@ class CfiCursor {
 
   // LEB128; bits past the 64th are dropped.
   std::uint64_t uleb() {
+    if (at_ != end_ && (*at_ & std::byte{0x80}) == std::byte{0})
+      return std::to_integer<std::uint64_t>(*at_++);
     std::uint64_t value = 0;
     for (unsigned shift = 0;; shift += 7) {
       const std::uint8_t byte = u8();

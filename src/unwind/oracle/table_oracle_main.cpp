@@ -60,10 +60,11 @@ Options parse_options(const std::vector<std::string_view>& arguments) {
 
 void print_line(std::string_view name, const OracleReport& report) {
   fmt::print(
-      "{:>9} {:>9.2f} {:>6.2f} {:>6} {:>5} {:>5} {:>9} {:>7} {:>6} {:>5}  {}\n", report.rows, report.build_ms,
+      "{:>9} {:>9.2f} {:>6.2f} {:>6} {:>5} {:>5} {:>9} {:>7} {:>5} {:>6} {:>5}  {}\n", report.rows,
+      report.build_ms,
       report.rows != 0 ? static_cast<double>(report.table_bytes) / static_cast<double>(report.rows) : 0.0,
       report.unsupported_rows, report.bad_entries, report.stray_entries, report.compared, report.popped,
-      report.unsupported, report.mismatches, name);
+      report.refused, report.unsupported, report.mismatches, name);
 }
 
 void add(Totals& totals, const OracleReport& report) {
@@ -77,6 +78,7 @@ void add(Totals& totals, const OracleReport& report) {
   totals.sum.compared += report.compared;
   totals.sum.unsupported += report.unsupported;
   totals.sum.popped += report.popped;
+  totals.sum.refused += report.refused;
   totals.sum.mismatches += report.mismatches;
 }
 
@@ -100,8 +102,8 @@ int run(const std::vector<std::string_view>& arguments) {
   }
   RuleDictionary dictionary;
   Totals totals;
-  fmt::print("{:>9} {:>9} {:>6} {:>6} {:>5} {:>5} {:>9} {:>7} {:>6} {:>5}  file\n", "rows", "build ms",
-             "B/row", "unsup", "bad", "stray", "compared", "popped", "unsup", "wrong");
+  fmt::print("{:>9} {:>9} {:>6} {:>6} {:>5} {:>5} {:>9} {:>7} {:>5} {:>6} {:>5}  file\n", "rows", "build ms",
+             "B/row", "unsup", "bad", "stray", "compared", "popped", "refsd", "unsup", "wrong");
   for (const std::string& path : options.paths) check(path, options.samples, dictionary, totals);
   print_line(fmt::format("TOTAL of {} files, {} rules", totals.files, dictionary.size()), totals.sum);
   return totals.sum.mismatches == 0 ? 0 : 1;
