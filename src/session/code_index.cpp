@@ -33,6 +33,7 @@ Module CodeIndex::make_module(const CodeMapping& mapping) {
   const CodeFile& file = *files_.file(mapping.file);
   module.table = table(mapping.file);
   if (file.elf) {
+    module.entry = file.elf->entry();
     auto image = file.elf->image();
     if (mapping.file_offset < image.size()) {
       auto size = std::min<std::uint64_t>(mapping.end - mapping.start, image.size() - mapping.file_offset);

@@ -24,7 +24,12 @@ void StackBuilder::unwind(const SampleEvent& sample, const Process& process) {
                  .is_truncated = sample.stack.size() >= sample.stack_requested,
                  .taken_at = sample.time};
   live_.select(sample.pid);
-  unwinder_.unwind(sample.registers, copy, code_.modules(process), outer_frames(sample, copy.is_truncated), &live_, stack_);
+  OuterFrames* outer = outer_frames(sample, copy.is_truncated);
+  unwinder_.unwind(sample.registers, copy, code_.modules(process), outer, &live_, stack_);
+  // A handler on a stack of its own: the copy holds that one, the frames that it interrupted are elsewhere.
+  if (outer == nullptr && stack_.reason == StopReason::truncated_copy) {
+    unwinder_.unwind(sample.registers, copy, code_.modules(process), outer_frames(sample, true), &live_, stack_);
+  }
 }
 
 BuiltStack StackBuilder::build(const SampleEvent& sample) {

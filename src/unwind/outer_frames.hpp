@@ -29,9 +29,12 @@ struct OuterFrame {
 // What is known of the outer frames of one thread, for stacks that are deeper than the bytes the kernel
 // copied.
 //
-// A return address stays in its slot until the thread returns through it. Hence two kinds of evidence for a
+// A return address stays in its slot until the thread returns through it. Hence three kinds of evidence for a
 // frame above the end of a copy that was taken at time t:
 //
+//   at the junction       the outermost steps inside of the copy (up to eight) are still in live memory, read
+//                         after t. The thread has not returned through them, so it has not returned through
+//                         anything outward of them either: what lies there now lay there at t.
 //   with live memory      the step was recorded from bytes read at or before t (by a copy, or by a live
 //   read), and
 //                         live memory, read after t, still gives the very same step: same slot, return
@@ -44,8 +47,8 @@ struct OuterFrame {
 //                         are appended. No other sample is needed in between, so this is the weaker of the
 //                         two.
 //
-// The limit of both: a thread that returns and calls down again by another path, between two samples, and
-// arrives with an identical step in the same slot, is not told apart. With live memory the whole outer chain
+// The limit of all: a thread that returns and calls down again by another path, between two samples, and
+// arrives with identical steps in the same slots, is not told apart. With live memory the whole outer chain
 // would have to come back to the same words at the same addresses by the time of the read; without it, one
 // step is enough. What is read live and not yet verified is recorded as a candidate for the thread's next
 // sample, and the sample at hand ends with StopReason::truncated_copy.

@@ -52,11 +52,30 @@ void UnwindWalk::note_step(const Caller& caller, How how) {
                   false};
   if (touched_live_) {
     step.seen_at = live_->now();
-    if (frames_in_copy_ == kNever) frames_in_copy_ = out_.frames.size();
+    if (frames_in_copy_ == kNever) {
+      frames_in_copy_ = out_.frames.size();
+      is_joined_ = holds_at_junction();
+    }
     const OuterFrame* known = outer_->find(step.slot);
-    if (known == nullptr || !known->is_same_step(step) || known->seen_at > copy_.taken_at) has_doubt_ = true;
+    const bool is_known = known != nullptr && known->is_same_step(step) && known->seen_at <= copy_.taken_at;
+    if (!is_joined_ && !is_known) has_doubt_ = true;
+  } else if (frames_in_copy_ == kNever) {
+    if (copied_count_ == kJunctionSteps) {
+      std::rotate(copied_.begin(), copied_.begin() + 1, copied_.end());
+      --copied_count_;
+    }
+    copied_[copied_count_++] = {caller.slot, caller.pc};
   }
   steps.push_back(step);
+}
+
+// Whether live memory still holds the return addresses that the outermost steps inside of the copy had.
+bool UnwindWalk::holds_at_junction() {
+  for (std::size_t i = 0; i < copied_count_; ++i) {
+    std::uint64_t value = 0;
+    if (!read_live(copied_[i].slot, value) || (value & unwinder_.code_address_mask_) != copied_[i].value) return false;
+  }
+  return copied_count_ > 0;
 }
 
 void UnwindWalk::finish() {

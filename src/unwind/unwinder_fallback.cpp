@@ -8,6 +8,12 @@ namespace {
 // No frame is larger, or the frame pointer register holds something else.
 constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 20;
 
+// The entry code of ld.so, from the kernel's first instruction to its jump into the program.
+constexpr std::uint64_t kEntryBytes = 64;
+
+// syscall; test %rax,%rax; jl
+constexpr std::size_t kCloneBytes = 7;
+
 // Longest call instruction that is looked for.
 constexpr std::size_t kCallBytes = 7;
 
@@ -15,11 +21,22 @@ constexpr std::size_t kCallBytes = 7;
 
 bool UnwindWalk::step_without_rule() {
   const Module* module = modules_.find(Address{is_exact_ ? pc_ : pc_ - 1});
+  if (module != nullptr && is_root_without_rule(*module)) return stop(StopReason::complete);
   if (registers_ != nullptr && module != nullptr) {
     const auto hint = find_return_hint(unwinder_.architecture_, module->code_at(pc_));
     if (hint && step_by_hint(*hint)) return true;
   }
   return step_by_frame_pointer(module);
+}
+
+// Roots that have no CFI to say so: the entry point that the kernel jumps to (that of ld.so has none), and a thread
+// that has just been born in the system call of clone, whose rows end before that call because they would be wrong in
+// the child.
+bool UnwindWalk::is_root_without_rule(const Module& module) const {
+  if (module.entry != 0 && module.elf_address(pc_) - module.entry < kEntryBytes) return true;
+  constexpr std::size_t kAccumulator = 0;
+  return unwinder_.architecture_ == Architecture::x86_64 && registers_ != nullptr && out_.frames.size() == 1 &&
+         registers_->by_dwarf_number[kAccumulator] == 0 && is_after_clone(module.code_before(pc_, kCloneBytes));
 }
 
 bool UnwindWalk::step_by_hint(const ReturnHint& hint) {

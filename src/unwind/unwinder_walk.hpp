@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,6 +36,7 @@ class UnwindWalk {
   bool step_without_rule();
   bool step_by_hint(const ReturnHint& hint);
   bool step_by_frame_pointer(const Module* module);
+  [[nodiscard]] bool is_root_without_rule(const Module& module) const;
   bool go_to(const Caller& caller, How how);
 
   bool find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa);
@@ -65,6 +67,7 @@ class UnwindWalk {
   void finish();
   void cut_to_copy();
   void append_known_callers();
+  [[nodiscard]] bool holds_at_junction();
 
   void emit(const Unwinder::Location& location, std::uint64_t address);
 
@@ -89,6 +92,16 @@ class UnwindWalk {
   std::size_t frames_in_copy_ = kNever;  // how many frames there were before the first live read that counted
   bool touched_live_ = false;            // the step at hand has read live memory
   bool has_doubt_ = false;               // a step from live memory is not confirmed
+  bool is_joined_ = false;               // live memory still holds the outermost steps of the copy
+
+  // The last steps that were read from the copy, oldest first.
+  struct CopiedWord {
+    std::uint64_t slot = 0;
+    std::uint64_t value = 0;
+  };
+  static constexpr std::size_t kJunctionSteps = 8;
+  std::array<CopiedWord, kJunctionSteps> copied_{};
+  std::size_t copied_count_ = 0;
   Address live_start_;
   std::size_t live_size_ = 0;
   unsigned windows_ = 0;  // read so far
