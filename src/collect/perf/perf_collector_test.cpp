@@ -87,7 +87,8 @@ struct Seen {
   std::map<std::int32_t, std::int64_t> sampled_by_tid, total_by_tid;
   std::set<std::int32_t> sampled_pids, exited_tids, forked_tids;
   std::int64_t sampled = 0;
-  std::size_t samples = 0, with_registers = 0, with_stack = 0, maps = 0, execs = 0, out_of_order = 0;
+  std::size_t samples = 0, estimates = 0, with_registers = 0, with_stack = 0, maps = 0, execs = 0,
+              out_of_order = 0;
   Nanoseconds last{};
 
   void operator()(const CollectorEvent& event) {
@@ -99,6 +100,7 @@ struct Seen {
     if (sample.time < last) ++out_of_order;
     last = sample.time;
     ++samples;
+    estimates += sample.is_estimate ? 1U : 0U;
     sampled += sample.value;
     sampled_by_tid[to_int(sample.tid)] += sample.value;
     sampled_pids.insert(to_int(sample.pid));
@@ -175,6 +177,7 @@ TEST(PerfCollector, SamplesACommandFromItsExecOn) {
   EXPECT_GT(seen.maps, 1U);
   EXPECT_GT(seen.samples, 5U);
   EXPECT_EQ(seen.with_registers, seen.samples);
+  EXPECT_EQ(seen.estimates, 0U);
   EXPECT_EQ(seen.with_stack, seen.samples);
   EXPECT_THAT(seen.sampled_pids, ::testing::ElementsAre(to_int(puppet.pid())));
   EXPECT_EQ(seen.out_of_order, 0U);
@@ -307,6 +310,7 @@ TEST(PerfCollector, DropsForeignProcessesWhenItSamplesCpus) {
   EXPECT_GE(*collector.exact_total(0), 99'000'000);
   EXPECT_THAT(seen.sampled_pids, ::testing::ElementsAre(to_int(puppet.pid())));
   EXPECT_GT(collector.counters().filtered_samples, 0U);
+  EXPECT_EQ(seen.estimates, seen.samples);
 }
 
 TEST(PerfCollector, SamplesTheWholeHost) {

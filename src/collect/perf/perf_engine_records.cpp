@@ -53,7 +53,10 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
   if (TaskSet::Task* task = tasks_.find(tid)) task->was_sampled = true;
   ++counters_.samples;
   const PlannedEvent& planned = plan_.events[slot.event];
-  handle(to_sample_event(record, planned.spec, planned.index, clock_.to_monotonic(record.id.time)));
+  SampleEvent sample =
+      to_sample_event(record, planned.spec, planned.index, clock_.to_monotonic(record.id.time));
+  sample.is_estimate = slot.role == SlotRole::cpu_sampling;
+  handle(sample);
 }
 
 void PerfEngine::on_record(const MmapRecord& record, const EventSlot& slot, const EventHandler& handle) {
