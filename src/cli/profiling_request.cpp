@@ -14,6 +14,7 @@
 #include "cli/option_table.hpp"
 #include "export/file_destination.hpp"
 #include "session/sample_printer.hpp"
+#include "unwind/stack_case_files.hpp"
 
 namespace ddprof {
 
@@ -88,6 +89,26 @@ PerfOptions make_perf_options(const Options& options) {
   return perf;
 }
 
+// Writes the first sample whose user stack is worth a test: complete and of some depth, or cut for a reason that we
+// would like to mend.
+auto stack_case_recorder(std::string directory) {
+  return [directory = std::move(directory), is_done = false](const SampleEvent& sample, const Stack& stack, const ModuleMap& modules,
+                                                             const RuleDictionary& rules, const FileRegistry& files) mutable {
+    constexpr std::size_t kWorthRecording = 4;
+    if (is_done || stack.frames.size() < kWorthRecording) return;
+    is_done = true;
+    StackCopy copy{{sample.registers.sp}, sample.stack, sample.stack.size() >= sample.stack_requested, sample.time};
+    auto describe = [&files](FileId id) {
+      const CodeFile* file = files.file(id).get();
+      return file != nullptr ? std::pair(file->base_name(), file->build_id) : std::pair(std::string("anonymous"), BuildId());
+    };
+    auto recorded = record_stack_case({.registers = sample.registers, .copy = copy, .modules = modules, .rules = rules, .describe = describe});
+    auto written = recorded ? write_stack_case(directory, *recorded) : Result<void>(std::move(recorded).error());
+    if (!written) return say_error(written.error());
+    fmt::print(stderr, "ddprof: stack of {} frames recorded in {}\n", stack.frames.size(), directory);
+  };
+}
+
 void print_progress(const Summary& summary) {
   fmt::print(stderr, "\r\033[Kddprof: {:.0f} s, {} samples, {} lost", std::chrono::duration<double>(summary.duration).count(),
              with_thousands(summary.stacks), with_thousands(summary.collector.lost_records));
@@ -117,6 +138,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
       std::fwrite(line.data(), 1, line.size(), stdout);
     };
   }
+  if (!options.record_stack_case.empty()) request.session.on_stack = stack_case_recorder(options.record_stack_case);
   bool is_in_front = options.command != Command::wrap;
   bool has_terminal = ::isatty(STDERR_FILENO) == 1;
   if (is_in_front && has_terminal && !options.quiet) request.session.on_progress = print_progress;

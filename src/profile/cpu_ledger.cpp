@@ -29,10 +29,10 @@ void CpuLedger::take(ThreadKey thread, Loss loss, std::int64_t value, std::vecto
 
 // Names `missing` time of one thread. Lost and throttled samples are known by number, not by thread, so they explain
 // what exceeds the tail that every thread has; then, without privilege, it was the kernel; else sampling came late.
-void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::vector<Entry>& entries) {
+void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::int64_t exact_total, std::vector<Entry>& entries) {
   std::int64_t balanced = std::min(surplus_, std::max<std::int64_t>(0, missing));
   surplus_ -= balanced;
-  missing -= balanced;
+  missing = std::min(missing - balanced, exact_total - explained_);
   if (missing <= 0) return;
   std::int64_t excess = std::max<std::int64_t>(0, missing - period_);
   std::int64_t lost = std::min(excess, lost_budget_);
@@ -57,7 +57,7 @@ std::vector<CpuLedger::Entry> CpuLedger::close_ended(std::int64_t exact_total) {
     return true;
   });
   std::vector<Entry> entries;
-  for (const ThreadTotal& thread : missing) settle(thread.thread, std::min(thread.total, exact_total - explained_), entries);
+  for (const ThreadTotal& thread : missing) settle(thread.thread, thread.total, exact_total, entries);
   return entries;
 }
 
@@ -70,9 +70,9 @@ std::vector<CpuLedger::Entry> CpuLedger::close_living(std::int64_t exact_total, 
     if (!is_final) missing -= period_;  // not sampled yet
     if (missing <= 0) continue;
     account.reported += missing;
-    settle(thread.thread, std::min(missing, exact_total - explained_), entries);
+    settle(thread.thread, missing, exact_total, entries);
   }
-  settle(rest, is_final ? exact_total - explained_ : unexplained(exact_total), entries);
+  settle(rest, is_final ? exact_total - explained_ : unexplained(exact_total), exact_total, entries);
   return entries;
 }
 

@@ -66,7 +66,7 @@ class CpuLedger {
   };
 
   static std::uint64_t key_of(ThreadKey thread);
-  void settle(ThreadKey thread, std::int64_t missing, std::vector<Entry>& entries);
+  void settle(ThreadKey thread, std::int64_t missing, std::int64_t exact_total, std::vector<Entry>& entries);
   void take(ThreadKey thread, Loss loss, std::int64_t value, std::vector<Entry>& entries);
 
   std::int64_t period_;

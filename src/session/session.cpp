@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::chrono::milliseconds kBusyPace = 50ms;
+constexpr std::chrono::milliseconds kDeepPace = 5ms;
 constexpr std::chrono::milliseconds kIdlePace = 60s;
 
 }  // namespace
@@ -49,9 +50,10 @@ Summary Session::run(const std::atomic<bool>& stop) {
       options_.notices.push_back(collected.error().message);
       break;
     }
-    // While something happens, look often: deep stacks are completed from memory that must not grow old, and a fork
-    // storm has to be noticed while it rages. An idle target is left alone.
-    pace_ = handled_ != handled_before ? kBusyPace : std::min(pace_ * 2, kIdlePace);
+    // While something happens, look often: a fork storm has to be noticed while it rages, and deep stacks are completed
+    // from memory that must not grow old. An idle target is left alone.
+    bool was_deep = std::exchange(has_deep_stacks_, false);
+    pace_ = was_deep ? kDeepPace : handled_ != handled_before ? kBusyPace : std::min(pace_ * 2, kIdlePace);
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
     if (options_.charged_cpu && ledger_ && now >= next_charge_) {
@@ -91,6 +93,7 @@ void Session::handle(const SampleEvent& sample) {
   if (is_clock) summary_.sampled_cpu += sample.value;
 
   summary_.stacks++;
+  has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
   if (stack.reason != StopReason::complete) stopped_[{stack.reason, stack.stop_file}]++;
   if (options_.on_sample) options_.on_sample(sample, stack, processes_, files_);
   if (options_.on_stack && sample.has_registers) {

@@ -51,7 +51,8 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
   if (stack_.reason != StopReason::complete) {
     frames_.push_back({.kind = FrameKind::stopped, .reason = stack_.reason, .file = stack_.stop_file});
   }
-  return {frames_, stack_.reason, stack_.stop_file};
+  bool is_deep = stack_.outer_frames > 0 || stack_.reason == StopReason::truncated_copy;
+  return {frames_, stack_.reason, stack_.stop_file, is_deep};
 }
 
 }  // namespace ddprof

@@ -20,6 +20,7 @@ struct BuiltStack {
   std::span<const Frame> frames;  // valid until the next build
   StopReason reason = StopReason::complete;
   FileId stop_file = FileId::none;
+  bool is_deep = false;  // reaches beyond what was copied, completed or not
 };
 
 // From registers and bytes to frames: chooses the process's modules, unwinds, completes deep stacks from what is known

@@ -24,6 +24,15 @@ std::string reason_text(StopReason reason, const std::string& module) {
   return text.substr(colon + 2, text.size() - colon - 3);
 }
 
+// Reasons by their text, most frequent first: some name the module, for others it says nothing.
+std::vector<std::pair<std::string, std::uint64_t>> stop_reasons(const Summary& summary) {
+  std::map<std::string, std::uint64_t> by_text;
+  for (const auto& [key, count] : summary.stopped) by_text[reason_text(key.first, key.second)] += count;
+  std::vector<std::pair<std::string, std::uint64_t>> sorted(by_text.begin(), by_text.end());
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& left, const auto& right) { return left.second > right.second; });
+  return sorted;
+}
+
 std::string loss_text(Loss loss) {
   std::string text = marker_name({.kind = FrameKind::accounted, .loss = loss}, "");
   return text.size() > 2 ? text.substr(1, text.size() - 2) : text;
@@ -46,30 +55,22 @@ void measure_self(Summary& summary) {
 }
 
 std::string closing_line(const Summary& summary) {
+  auto reasons = stop_reasons(summary);
   std::uint64_t truncated = 0;
-  std::uint64_t most = 0;
-  std::string first_reason;
-  for (const auto& [key, count] : summary.stopped) {
-    truncated += count;
-    if (count > most) {
-      most = count;
-      first_reason = reason_text(key.first, key.second);
-    }
-  }
+  for (const auto& [reason, count] : reasons) truncated += count;
   std::string line = fmt::format("{} samples, {} lost, {} stacks truncated", with_thousands(summary.stacks),
                                  with_thousands(summary.collector.lost_records), with_thousands(truncated));
   if (truncated == 0) return line;
   return line + fmt::format(" ({:.1f} %: {}{})", percent(static_cast<std::int64_t>(truncated), static_cast<std::int64_t>(summary.stacks)),
-                            first_reason, summary.stopped.size() > 1 ? ", …" : "");
+                            reasons.front().first, reasons.size() > 1 ? ", …" : "");
 }
 
 std::string render_summary(const Summary& summary) {
   std::string text = "ddprof: " + closing_line(summary) + "\n";
   auto add = [&text](std::string_view name, const std::string& value) { text += fmt::format("  {:<10} {}\n", name, value); };
-  if (summary.stopped.size() > 1) {
-    for (const auto& [key, count] : summary.stopped) {
-      add("truncated", fmt::format("{}: {}", with_thousands(count), reason_text(key.first, key.second)));
-    }
+  auto reasons = stop_reasons(summary);
+  if (reasons.size() > 1) {
+    for (const auto& [reason, count] : reasons) add("truncated", fmt::format("{}: {}", with_thousands(count), reason));
   }
   if (summary.exact_cpu) {
     std::int64_t total = *summary.exact_cpu;

@@ -23,6 +23,9 @@ bool UnwindWalk::step_without_rule() {
   const Module* module = modules_.find(Address{is_exact_ ? pc_ : pc_ - 1});
   if (module != nullptr && is_root_without_rule(*module)) return stop(StopReason::complete);
   if (registers_ != nullptr && module != nullptr) {
+    // The parent's side of clone: a stub that keeps nothing on the stack.
+    const bool is_in_clone = unwinder_.architecture_ == Architecture::x86_64 && is_after_clone(module->code_before(pc_, kCloneBytes));
+    if (is_in_clone && step_by_hint(ReturnHint{0, std::nullopt, false})) return true;
     const auto hint = find_return_hint(unwinder_.architecture_, module->code_at(pc_));
     if (hint && step_by_hint(*hint)) return true;
   }
