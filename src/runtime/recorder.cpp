@@ -70,8 +70,8 @@ class ChildEnd {
     return status_;
   }
   // CPU time charged to the child and to all descendants that were waited for; `otherwise` while it runs.
-  std::int64_t charged_cpu(std::int64_t otherwise) {
-    if (!has_ended_) reap(WNOHANG);
+  std::int64_t charged_cpu(std::int64_t otherwise, bool may_wait) {
+    if (!has_ended_) reap(may_wait ? 0 : WNOHANG);
     if (!has_ended_) return otherwise;
     auto nanoseconds = [](const timeval& time) { return time.tv_sec * 1'000'000'000 + time.tv_usec * 1'000; };
     return nanoseconds(usage_.ru_utime) + nanoseconds(usage_.ru_stime);
@@ -159,7 +159,10 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     return exit_status_of(error);
   }
   ChildEnd end(child->pid);
-  request.session.charged_cpu = [&end](std::int64_t counted, bool is_final) { return is_final ? end.charged_cpu(counted) : counted; };
+  // Without a duration a session ends only when the target does; its last breath may come after its last record.
+  request.session.charged_cpu = [&end, may_wait = !request.session.duration](std::int64_t counted, bool is_final) {
+    return is_final ? end.charged_cpu(counted, may_wait) : counted;
+  };
   if (prepared) request.say_summary(profile(*prepared, target, request, child_ended.requested()));
   return end_like(end.wait_status());
 }

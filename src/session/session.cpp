@@ -137,8 +137,12 @@ void Session::handle(const ThrottleEvent& event) {
 std::int64_t Session::account_cpu_time(bool is_final) {
   auto exact = collector_.exact_total(clock_event_);
   if (!exact) return estimated_;
-  // Counters do not see the very start and end of a task; whoever can ask for what was charged, knows better.
-  if (options_.charged_cpu) exact = std::max(*exact, options_.charged_cpu(*exact, is_final));
+  // Counters do not see the very start and end of a task, and count what a hypervisor stole; what was charged is the
+  // truth, unless it is so much less that some tasks are not in it (nobody waited for them).
+  if (options_.charged_cpu) {
+    std::int64_t charged = options_.charged_cpu(*exact, is_final);
+    if (charged > *exact - *exact / 10) exact = charged;
+  }
   summary_.exact_cpu = *exact;
   auto add = [this](const std::vector<CpuLedger::Entry>& entries) {
     for (const CpuLedger::Entry& entry : entries) {

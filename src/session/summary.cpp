@@ -84,6 +84,7 @@ std::string render_summary(const Summary& summary) {
     add("target", fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu), seconds(summary.duration.count())));
   }
   if (summary.collector.throttled > 0) add("throttled", fmt::format("{} times by the kernel", summary.collector.throttled));
+  if (summary.collector.filtered_samples > 0) add("filtered", fmt::format("{} samples of other processes", with_thousands(summary.collector.filtered_samples)));
   if (summary.collector.malformed_records > 0) add("malformed", fmt::format("{} records", summary.collector.malformed_records));
   add("engine", summary.engine + (summary.samples_kernel ? "" : "; user frames only: kernel frames need CAP_PERFMON or "
                                                                 "kernel.perf_event_paranoid <= 1"));

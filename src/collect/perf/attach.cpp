@@ -33,9 +33,19 @@ Result<void> Attacher::sample_task(Tid tid) {
       TRY(rings_.redirect(fd.get(), position));
       if (!planned.task_attr.enable_on_exec) TRY(enable(fd.get()));
       TRY(slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::task_sampling}));
+      if (planned.spec.is_clock && position < totals_rings_.cpus().size()) TRY(total_task(tid, event, position));
     }
   }
   return {};
+}
+
+Result<void> Attacher::total_task(Tid tid, std::uint32_t event, std::size_t position) {
+  const PlannedEvent& planned = plan_.events[event];
+  UniqueFd fd =
+      TRY(open_perf_event(planned.totals_attr, to_int(tid), totals_rings_.cpus()[position], planned.spec.name));
+  TRY(totals_rings_.redirect(fd.get(), position));
+  if (!planned.totals_attr.enable_on_exec) TRY(enable(fd.get()));
+  return slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::task_totals});
 }
 
 Result<std::vector<Tid>> Attacher::sample_process(Pid pid) {
@@ -96,7 +106,8 @@ Result<void> Attacher::count_task(Tid tid, bool start_now) {
 
 std::uint64_t descriptors_needed(std::size_t threads, std::size_t cpus, std::size_t events) {
   constexpr std::uint64_t kForEverythingElse = 64;
-  return std::uint64_t{threads} * cpus * events + cpus + kForEverythingElse;
+  const std::size_t with_totals = events + 1;
+  return std::uint64_t{threads} * cpus * with_totals + 2 * cpus + kForEverythingElse;
 }
 
 std::uint64_t raise_descriptor_limit(std::uint64_t needed) {

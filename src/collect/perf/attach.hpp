@@ -16,8 +16,9 @@ namespace ddprof {
 // Opens the planned events on tasks and CPUs, redirected into the rings.
 class Attacher {
  public:
-  Attacher(const EventPlan& plan, const RingSet& rings, EventSlots& slots)
-      : plan_(plan), rings_(rings), slots_(slots) {}
+  // `totals_rings` may be empty: then nobody tells what each task used.
+  Attacher(const EventPlan& plan, const RingSet& rings, const RingSet& totals_rings, EventSlots& slots)
+      : plan_(plan), rings_(rings), totals_rings_(totals_rings), slots_(slots) {}
 
   // Samples one task and what it starts from now on. Not started for a task that is about to exec: that
   // starts it.
@@ -35,8 +36,11 @@ class Attacher {
   [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 
  private:
+  Result<void> total_task(Tid tid, std::uint32_t event, std::size_t position);
+
   const EventPlan& plan_;
   const RingSet& rings_;
+  const RingSet& totals_rings_;
   EventSlots& slots_;
   std::vector<std::string> notices_;
 };

@@ -21,6 +21,7 @@ struct PlannedEvent {
   std::uint32_t index = 0;  // into PerfOptions::events
   EventSpec spec;
   perf_event_attr task_attr{};
+  perf_event_attr totals_attr{};
   perf_event_attr cpu_attr{};
   perf_event_attr counting_attr{};
   RecordLayout layout;  // of both sampling forms

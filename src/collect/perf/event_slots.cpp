@@ -17,6 +17,8 @@ bool is_hung_up(int fd) {
   return ::poll(&poller, 1, 0) == 1 && (poller.revents & POLLHUP) != 0;
 }
 
+bool is_of_task(SlotRole role) { return role == SlotRole::task_sampling || role == SlotRole::task_totals; }
+
 }  // namespace
 
 std::int64_t read_event_value(int fd) {
@@ -33,7 +35,7 @@ Result<void> EventSlots::add(EventSlot slot) {
   if (::ioctl(slot.fd.get(), PERF_EVENT_IOC_ID, &slot.id) != 0)
     return errno_error(errno, "read id of perf event");
   by_id_[slot.id] = slots_.size();
-  if (slot.role == SlotRole::task_sampling) direct_[to_int(slot.tid)].slots.push_back(slots_.size());
+  if (is_of_task(slot.role)) direct_[to_int(slot.tid)].slots.push_back(slots_.size());
   slots_.push_back(std::move(slot));
   perhaps_live_ = slots_.size();
   return {};
@@ -65,7 +67,7 @@ void EventSlots::task_forked(Tid tid) {
 }
 
 bool EventSlots::shadows_direct(const EventSlot& slot, Tid tid) const {
-  return slot.role == SlotRole::task_sampling && slot.tid != tid && direct_.contains(to_int(tid));
+  return is_of_task(slot.role) && slot.tid != tid && direct_.contains(to_int(tid));
 }
 
 Result<void> EventSlots::enable(SlotRole role) {

@@ -15,6 +15,7 @@ namespace ddprof {
 
 enum class SlotRole : std::uint8_t {
   task_sampling,  // inherited, one task and its descendants on one CPU
+  task_totals,    // likewise, but only to tell the exact value of each task that ends
   cpu_sampling,   // all tasks of one CPU
   counting,       // inherited, one task and its descendants, all CPUs, no ring
 };
@@ -68,7 +69,7 @@ class EventSlots {
 
  private:
   struct DirectTask {
-    std::vector<std::size_t> slots;  // its task_sampling slots
+    std::vector<std::size_t> slots;  // its task_sampling and task_totals slots
     bool has_ended = false;
   };
 

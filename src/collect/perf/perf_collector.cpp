@@ -37,7 +37,15 @@ Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const PerfTarget& tar
   PerfClock clock = TRY(PerfClock::calibrate(plan.features));
   raise_descriptor_limit(descriptors_needed(1, cpus.size(), plan.events.size()));
   RingSet rings = TRY(RingSet::open(cpus, plan.features, budget_for(plan, cpus.size())));
-  auto engine = std::make_unique<PerfEngine>(target, options, std::move(plan), std::move(rings), clock);
+  // Totals are worth a little locked memory, but nothing depends on them.
+  RingSet totals_rings;
+  if (target.kind != PerfTarget::Kind::everything) {
+    constexpr std::size_t kTotalsPages = 64;  // four thousand ends of tasks
+    auto opened = RingSet::open(cpus, plan.features, {.wanted_pages = kTotalsPages, .pages = kTotalsPages});
+    if (opened.ok()) totals_rings = std::move(opened).value();
+  }
+  auto engine = std::make_unique<PerfEngine>(target, options, std::move(plan), std::move(rings),
+                                             std::move(totals_rings), clock);
   TRY(engine->start());
   return std::unique_ptr<PerfCollector>(std::move(engine));
 }

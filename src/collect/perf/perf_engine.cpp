@@ -18,16 +18,17 @@ constexpr std::chrono::milliseconds kChangePace{5};
 
 }  // namespace
 
-PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
+PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings, RingSet totals_rings,
                        PerfClock clock)
     : target_(target),
       per_cpu_use_(options.per_cpu),
       wake_fd_(options.wake_fd),
       plan_(std::move(plan)),
       rings_(std::move(rings)),
+      totals_rings_(std::move(totals_rings)),
       clock_(clock),
       slots_(plan_.events.size()),
-      attacher_(plan_, rings_, slots_),
+      attacher_(plan_, rings_, totals_rings_, slots_),
       notices_(plan_.notices) {
   if (rings_.notice()) notices_.push_back(*rings_.notice());
 }
@@ -38,8 +39,9 @@ Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventH
   if (TRY(rings_.wait(timeout, slots_.find_live_task_fd(), wake_fd_))) ++counters_.wakeups;
 
   std::uint64_t now = clock_.now();
-  merge_.run(rings_.rings(), now - kSettleTime, now,
-             [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); });
+  auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
+  merge_.run(rings_.rings(), now - kSettleTime, now, take);
+  totals_merge_.run(totals_rings_.rings(), now - kSettleTime, now, take);
   advance_mode();
   return {};
 }
@@ -47,8 +49,9 @@ Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventH
 Result<void> PerfEngine::drain(const EventHandler& handle) {
   for (SlotRole role : {SlotRole::task_sampling, SlotRole::cpu_sampling, SlotRole::counting})
     slots_.disable(role);
-  merge_.run(rings_.rings(), RingMerge::kNoLimit, clock_.now(),
-             [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); });
+  auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
+  merge_.run(rings_.rings(), RingMerge::kNoLimit, clock_.now(), take);
+  totals_merge_.run(totals_rings_.rings(), RingMerge::kNoLimit, clock_.now(), take);
   return {};
 }
 
@@ -73,7 +76,7 @@ bool PerfEngine::is_finished() {
 
 CollectorCounters PerfEngine::counters() const {
   CollectorCounters counters = counters_;
-  counters.malformed_records += merge_.malformed();
+  counters.malformed_records += merge_.malformed() + totals_merge_.malformed();
   for (const PerfRing& ring : rings_.rings()) counters.malformed_records += ring.malformed();
   return counters;
 }

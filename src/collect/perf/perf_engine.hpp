@@ -27,7 +27,7 @@ namespace ddprof {
 // filtered by pid.
 class PerfEngine final : public PerfCollector {
  public:
-  PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
+  PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings, RingSet totals_rings,
              PerfClock clock);
 
   // perf_engine.cpp
@@ -75,10 +75,12 @@ class PerfEngine final : public PerfCollector {
   int wake_fd_;  // borrowed
   EventPlan plan_;
   RingSet rings_;
+  RingSet totals_rings_;  // see task_totals_attr; empty when they could not be had
   PerfClock clock_;
   EventSlots slots_;
   Attacher attacher_;
   RingMerge merge_;
+  RingMerge totals_merge_;
   TaskSet tasks_;
   ForkStorm storm_;
   PerfMode mode_ = PerfMode::per_task;

@@ -105,6 +105,7 @@ Result<void> PerfEngine::change_to_per_cpu() {
   changed_at_ = clock_.now();
   slots_.start_counting();
   slots_.retire(SlotRole::task_sampling);
+  slots_.forget(SlotRole::task_totals);
   is_changing_mode_ = false;
   return {};
 }

@@ -130,7 +130,9 @@ void PerfEngine::on_record(const ReadRecord& record, const EventSlot& slot, cons
   handle(TaskTotalEvent{.pid = to_pid(record.pid), .tid = tid, .event = planned.index, .value = value});
 }
 
-void PerfEngine::on_record(const LostRecord& record, const EventSlot&, const EventHandler& handle) {
+void PerfEngine::on_record(const LostRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  // No sample is among them, and the sum over all tasks is known without them.
+  if (slot.role == SlotRole::task_totals) return;
   counters_.lost_records += record.count;
   may_have_missed_tasks_ = true;
   handle(LostEvent{.tid = to_tid(record.id.tid), .records = record.count});

@@ -183,8 +183,16 @@ std::optional<AttrFeatures> without_newest(AttrFeatures features) {
 perf_event_attr task_sampling_attr(const EventSpec& spec, const AttrRequest& request) {
   perf_event_attr attr = sampling_attr(spec, request);
   attr.inherit = 1;
-  attr.inherit_stat = 1;
   attr.enable_on_exec = request.enable_on_exec;
+  return attr;
+}
+
+perf_event_attr task_totals_attr(const EventSpec& spec, const AttrRequest& request) {
+  perf_event_attr attr = task_sampling_attr(spec, request);
+  attr.sample_period = 0;
+  attr.freq = 0;
+  attr.inherit_stat = 1;
+  attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = attr.build_id = 0;
   return attr;
 }
 

@@ -21,7 +21,7 @@ struct RingBudget {
   std::size_t pages = 0;         // what may be locked of them, at least 1
 };
 
-// Room for 100 ms of full records, between 512 KiB and 8 MiB per CPU, within what the kernel lets this user
+// Room for 250 ms of full records, between 512 KiB and 8 MiB per CPU, within what the kernel lets this user
 // lock.
 RingBudget ring_budget(const RingBudgetInput& input);
 
