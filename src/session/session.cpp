@@ -141,7 +141,7 @@ std::int64_t Session::account_cpu_time(bool is_final) {
   // truth, unless it is so much less that some tasks are not in it (nobody waited for them).
   if (options_.charged_cpu) {
     std::int64_t charged = options_.charged_cpu(*exact, is_final);
-    if (charged > *exact - *exact / 10) exact = charged;
+    if (charged > *exact - *exact / 4) exact = charged;
   }
   summary_.exact_cpu = *exact;
   auto add = [this](const std::vector<CpuLedger::Entry>& entries) {

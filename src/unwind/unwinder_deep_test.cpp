@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "unwind/unwinder_scene.hpp"
 
@@ -29,6 +30,8 @@ class FakeMemory final : public MemoryReader {
     if (is_gone || offset >= bytes.size()) return 0;
     const std::size_t count = std::min<std::size_t>(into.size(), bytes.size() - offset);
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, into.begin());
+    const std::uint64_t lost = changed_slot - address.value;
+    if (changed_slot >= address.value && lost + 8 <= count) std::memcpy(into.data() + lost, &kOtherCallSite, 8);
     return count;
   }
   [[nodiscard]] Nanoseconds now() const override { return time; }
@@ -36,6 +39,7 @@ class FakeMemory final : public MemoryReader {
   std::vector<Address> reads;
   Nanoseconds time{};
   bool is_gone = false;
+  std::uint64_t changed_slot = 0;  // this word is another one by now: the thread has returned through it
 
  private:
   const std::vector<std::uint64_t>& stack_;
@@ -59,6 +63,9 @@ class UnwinderDeep : public testing::Test {
   // The word that holds the return address of the n-th frame from the leaf.
   std::uint64_t& return_of(std::size_t frame) { return scene_.stack[(frame + 1) * kWordsPerFrame - 1]; }
 
+  // By the time of the read the thread has returned through the outermost step that the copy of five frames holds.
+  void leave_junction() { memory_.changed_slot = scene_.address_of(5 * kWordsPerFrame - 1); }
+
   // A sample whose copy holds `copied` frames, at `time`, unwound 10 later.
   const Stack& sample(std::size_t copied, int time, MemoryReader* live) {
     memory_.time = nanoseconds{time + 10};
@@ -71,16 +78,25 @@ class UnwinderDeep : public testing::Test {
   std::size_t frames_ = 0;
 };
 
-TEST_F(UnwinderDeep, AFirstLiveReadIsOnlyACandidate) {
+TEST_F(UnwinderDeep, IsCompleteAtOnceWhenLiveMemoryStillHoldsTheEndOfTheCopy) {
+  const Stack& stack = sample(5, 100, &memory_);
+  EXPECT_EQ(stack.reason, StopReason::complete);
+  EXPECT_EQ(stack.frames.size(), frames_);
+  EXPECT_EQ(stack.outer_frames, frames_ - 6);
+}
+
+TEST_F(UnwinderDeep, WithoutThatAFirstLiveReadIsOnlyACandidate) {
+  leave_junction();
   const Stack& stack = sample(5, 100, &memory_);
   EXPECT_EQ(stack.reason, StopReason::truncated_copy);
   EXPECT_EQ(stack.frames.size(), 6U);
   EXPECT_EQ(stack.outer_frames, 0U);
   EXPECT_EQ(stack.stop_file, kProgram);
-  EXPECT_EQ(memory_.reads.size(), 1U);
+  EXPECT_LE(memory_.reads.size(), 2U);
 }
 
 TEST_F(UnwinderDeep, IsCompleteWhenLiveMemoryStillHoldsWhatWasSeenBeforeTheSample) {
+  leave_junction();
   sample(5, 100, &memory_);
   const Stack& stack = sample(5, 200, &memory_);
   EXPECT_EQ(stack.reason, StopReason::complete);
@@ -89,6 +105,7 @@ TEST_F(UnwinderDeep, IsCompleteWhenLiveMemoryStillHoldsWhatWasSeenBeforeTheSampl
 }
 
 TEST_F(UnwinderDeep, DoesNotBelieveWhatWasReadAfterTheSampleWasTaken) {
+  leave_junction();
   // Two samples of one batch: both are older than the read that the first one caused.
   sample(5, 100, &memory_);
   EXPECT_EQ(sample(5, 105, &memory_).reason, StopReason::truncated_copy);
@@ -97,6 +114,7 @@ TEST_F(UnwinderDeep, DoesNotBelieveWhatWasReadAfterTheSampleWasTaken) {
 }
 
 TEST_F(UnwinderDeep, BelievesNothingLiveWhenOneOuterFrameHasChanged) {
+  leave_junction();
   sample(5, 100, &memory_);
   return_of(15) = kOtherCallSite;
   const Stack& stack = sample(5, 200, &memory_);

@@ -66,12 +66,22 @@ TEST(PerfEventAttr, LeavesOutTheKernelUnlessPermitted) {
 
 TEST(PerfEventAttr, SharesOnlyTaskEventsWithChildren) {
   EXPECT_EQ(task_sampling_attr(clock_event(), {}).inherit, 1U);
-  EXPECT_EQ(task_sampling_attr(clock_event(), {}).inherit_stat, 1U);
+  EXPECT_EQ(task_sampling_attr(clock_event(), {}).inherit_stat, 0U) << "READ records would share the ring of the samples";
   perf_event_attr cpu = cpu_sampling_attr(clock_event(), {.config = PERF_COUNT_SW_TASK_CLOCK});
   EXPECT_EQ(cpu.inherit, 0U);
   EXPECT_EQ(cpu.exclude_idle, 1U);
   EXPECT_EQ(cpu.config, std::uint64_t{PERF_COUNT_SW_CPU_CLOCK});
   EXPECT_EQ(counting_attr(clock_event(), {}).inherit, 1U);
+}
+
+TEST(PerfEventAttr, TotalsTellTheEndOfTasksAndNothingElse) {
+  perf_event_attr totals = task_totals_attr(clock_event(), {.side_band = true});
+  EXPECT_EQ(totals.inherit, 1U);
+  EXPECT_EQ(totals.inherit_stat, 1U);
+  EXPECT_EQ(totals.sample_period, 0U);
+  EXPECT_EQ(totals.freq, 0U);
+  EXPECT_EQ(totals.mmap | totals.mmap2 | totals.comm | totals.task, 0U);
+  EXPECT_EQ(totals.sample_type, task_sampling_attr(clock_event(), {.side_band = true}).sample_type);
 }
 
 TEST(PerfEventFeatures, AreGivenUpNewestFirst) {
