@@ -49,7 +49,7 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "how samples are taken", .choices = "auto perf"},
     {.name = "stack-sample-size", .environment = "DD_PROFILING_SAMPLE_STACK_USER",
      .slot = &Options::stack_sample_bytes, .value = "BYTES", .group = Group::sampling, .level = Level::extended,
-     .help = "stack copied with each sample", .low = 8, .high = 65528, .multiple = 8},
+     .help = "stack copied with each sample", .default_note = "65528 up to 250 Hz, less above or in small rings", .low = 8, .high = 65528, .multiple = 8},
     {.name = "disable-symbolization", .environment = "DD_PROFILING_DISABLE_SYMBOLIZATION",
      .slot = &Options::disable_symbolization, .group = Group::sampling, .level = Level::extended,
      .help = "leave addresses without names"},

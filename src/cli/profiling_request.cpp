@@ -20,11 +20,6 @@ namespace ddprof {
 
 namespace {
 
-// At high rates the copy is what costs the target most (docs/overhead.md), so it shrinks to perf's 8 KiB unless the
-// user chose; what it then cannot hold is completed from the thread's known outer frames.
-constexpr std::uint64_t kHighFrequency = 250;
-constexpr std::uint32_t kStackBytesAtHighFrequency = 8192;
-
 std::string name_of_target(const Options& options, Pid target) {
   if (!options.program.empty()) {
     const std::string& path = options.program.front();
@@ -81,11 +76,8 @@ bool is_periodic(const Options& options) {
 PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
-  perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes);
   bool is_chosen = !options.origins.empty() && origin_of(options, "stack-sample-size").kind != Origin::Kind::default_value;
-  for (const EventSpec& event : perf.events) {
-    if (!is_chosen && event.frequency > kHighFrequency) perf.stack_bytes = kStackBytesAtHighFrequency;
-  }
+  if (is_chosen) perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes);
   return perf;
 }
 

@@ -31,6 +31,13 @@ TEST(Estimates, AreAddedToWhatIsExact) {
   EXPECT_EQ(column_sum(profile, 0), 105);
 }
 
+TEST(Estimates, AColumnIsScaledToATotal) {
+  AggregatedProfile profile = three_samples();
+  scale_column(profile, 1, 97);
+  EXPECT_EQ(column_sum(profile, 1), 97);
+  EXPECT_NEAR(static_cast<double>(profile.sample_values(2)[1]), 67.9, 1.0);
+}
+
 TEST(Estimates, WithoutAnyNothingChanges) {
   Aggregator aggregator({{"cpu", "nanoseconds"}, {"estimate", "nanoseconds"}});
   Frame frame{.address = 1};

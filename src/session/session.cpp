@@ -168,6 +168,21 @@ std::int64_t Session::account_cpu_time(bool is_final) {
   return estimate;
 }
 
+// Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was charged. Shares
+// stay what they are; the sum is what the kernel says.
+void Session::take_back_excess(AggregatedProfile& profile, std::uint32_t column) {
+  std::int64_t sum = column_sum(profile, column);
+  if (summary_.exact_cpu) {
+    std::int64_t charged = *summary_.exact_cpu - accounted_;
+    constexpr std::int64_t kTolerance = 200;  // half a percent is the noise of the last period
+    if (charged > 0 && sum > charged + charged / kTolerance) {
+      scale_column(profile, column, charged);
+      sum = charged;
+    }
+  }
+  accounted_ += sum;
+}
+
 void Session::close_period(bool is_final) {
   std::int64_t estimate = ledger_ ? account_cpu_time(is_final) : 0;
   Nanoseconds now = monotonic_now();
@@ -176,6 +191,7 @@ void Session::close_period(bool is_final) {
     const auto& columns = columns_.events[clock_event_];
     fold_estimates(profile, *columns.estimate, columns.value, estimate);
     estimated_ = 0;
+    take_back_excess(profile, columns.value);
   }
   finisher_.post_period(describe(std::move(profile)));
   processes_.forget_ended();

@@ -65,6 +65,7 @@ class Session {
   void handle(const ThrottleEvent& event);
 
   void close_period(bool is_final);
+  void take_back_excess(AggregatedProfile& profile, std::uint32_t column);
   [[nodiscard]] std::int64_t account_cpu_time(bool is_final);
   [[nodiscard]] ClosedPeriod describe(AggregatedProfile profile);
   [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
@@ -92,6 +93,7 @@ class Session {
   std::map<std::pair<StopReason, FileId>, std::uint64_t> stopped_;
   std::int64_t estimated_ = 0;         // CPU time of this period's estimates, as sampled
   std::int64_t estimated_before_ = 0;  // CPU time of earlier periods that was told by estimates
+  std::int64_t accounted_ = 0;  // CPU time in the profiles of earlier periods
   std::uint64_t sequence_ = 0;
   std::uint64_t handled_ = 0;  // events
   std::chrono::milliseconds pace_{1};

@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::uint64_t kSmallestRing = 512 * 1024;
 constexpr std::uint64_t kLargestRing = 8 * 1024 * 1024;
+// Of all CPUs together, so that a machine with many does not make an idle profiler large.
+constexpr std::uint64_t kAllRings = 32 * 1024 * 1024;
+constexpr std::uint64_t kAllRingsAtHighRates = 256 * 1024 * 1024;
+constexpr std::uint64_t kHighRate = 250;
 constexpr std::uint64_t kFractionOfSecond = 4;  // a busy machine may keep the reader waiting that long
 
 std::uint64_t saturating_add(std::uint64_t left, std::uint64_t right) {
@@ -39,7 +43,9 @@ bool has_ipc_lock() {
 
 RingBudget ring_budget(const RingBudgetInput& input) {
   std::uint64_t needed = input.samples_per_second * input.record_bytes / kFractionOfSecond;
-  std::uint64_t wanted = std::bit_ceil(std::clamp(needed, kSmallestRing, kLargestRing));
+  std::uint64_t all = input.samples_per_second > kHighRate ? kAllRingsAtHighRates : kAllRings;
+  std::uint64_t share = std::bit_floor(std::clamp(all / std::max<std::size_t>(input.cpus, 1), kSmallestRing, kLargestRing));
+  std::uint64_t wanted = std::min(share, std::bit_ceil(std::clamp(needed, kSmallestRing, kLargestRing)));
   RingBudget budget;
   budget.wanted_pages = std::max<std::size_t>(wanted / input.page_bytes, 1);
   budget.pages = budget.wanted_pages;
@@ -53,6 +59,24 @@ RingBudget ring_budget(const RingBudgetInput& input) {
   std::uint64_t data_pages = pages_per_cpu > 1 ? std::bit_floor(pages_per_cpu - 1) : 1;
   budget.pages = std::min<std::size_t>(budget.wanted_pages, data_pages);
   return budget;
+}
+
+std::uint32_t automatic_stack_bytes(RingBudgetInput input) {
+  // The kernel copies what is there, not what is asked for, so a shallow stack costs the same; but a record takes up the
+  // whole size in the ring, and at high rates copying deep stacks would slow the target down.
+  struct Step {
+    std::uint64_t highest_rate;
+    std::uint32_t stack_bytes;
+  };
+  constexpr std::uint64_t kAnyRate = ~std::uint64_t{0};
+  constexpr Step kSteps[] = {{kHighRate, 65528}, {1'000, 32000}, {2'500, 16384}, {kAnyRate, 8192}};
+  constexpr std::uint64_t kFewestRecords = 12;
+  for (const Step& step : kSteps) {
+    input.record_bytes = step.stack_bytes;
+    bool has_room = ring_budget(input).pages * input.page_bytes >= kFewestRecords * step.stack_bytes;
+    if (input.samples_per_second <= step.highest_rate && has_room) return step.stack_bytes;
+  }
+  return kSteps[3].stack_bytes;
 }
 
 RingBudgetInput ring_budget_of_this_machine(std::size_t cpus) {

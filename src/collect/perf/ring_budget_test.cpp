@@ -40,6 +40,23 @@ TEST(RingBudget, GrowsWithTheRateUpToALimit) {
   EXPECT_EQ(ring_budget(input).pages, 8U * 1024 * 1024 / kPage);
 }
 
+TEST(RingBudget, ManyCpusShareALimit) {
+  RingBudget budget = ring_budget({.cpus = 64, .record_bytes = 67'576, .may_lock_freely = true});
+  EXPECT_EQ(budget.pages, kHalfMebibyte);
+  EXPECT_EQ(ring_budget({.cpus = 2, .record_bytes = 67'576, .may_lock_freely = true}).pages, 4 * kHalfMebibyte);
+}
+
+TEST(RingBudget, CopiesAsMuchStackAsTheRateAndTheRingsAllow) {
+  RingBudgetInput input{.cpus = 2, .samples_per_second = 99, .may_lock_freely = true};
+  EXPECT_EQ(automatic_stack_bytes(input), 65528U);
+  input.samples_per_second = 999;
+  EXPECT_EQ(automatic_stack_bytes(input), 32000U);
+  input.samples_per_second = 4'999;
+  EXPECT_EQ(automatic_stack_bytes(input), 8192U);
+  // Half a mebibyte of ring holds seven of the largest records, and fifteen of the next.
+  EXPECT_EQ(automatic_stack_bytes({.cpus = 64, .samples_per_second = 99}), 32000U);
+}
+
 TEST(RingBudget, ShrinksToWhatMayBeLocked) {
   RingBudgetInput input{
       .cpus = 4, .samples_per_second = 999, .perf_mlock_kib = 516, .memlock_limit_bytes = 0};
