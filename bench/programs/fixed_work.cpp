@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int kDescending = 44;  // and below them: work, its caller, and what starts a thread
+constexpr int kDescending = 41;  // and around them: the work, its caller, and what starts a thread
 constexpr std::size_t kFrameBytes = 128;
 
 NOINLINE void work() {

@@ -1,0 +1,113 @@
+"""What the profiler itself uses: CPU time for a whole run, per sample, until the target starts, and while it idles."""
+
+import os
+import statistics
+import subprocess
+import time
+
+import measure
+from report import Row
+
+FREQUENCY = 99
+THREADS = 2
+
+
+def end_to_end(bench):
+    """
+    The program `nested48` (C++ as usual: virtual calls, std::function, qsort, streams; 48 frames) burns a fixed CPU time in two
+    threads. Own CPU is what the kernel charged to the whole command less what it charged to the program. ddprof's includes unwinding,
+    naming and writing the profile; for perf that takes `perf record` and `perf script`.
+    """
+    target = [bench.puppet("nested48"), "3" if bench.quick else "10", str(THREADS)]
+    ours = [bench.run_timed(bench.ddprof_record, target).own_cpu_s for _ in range(1 if bench.quick else 2)]
+    if not bench.has_perf:
+        return [Row("record %s s, own CPU" % target[1], measure.spread(ours) + " s", "perf is not installed")]
+    record = bench.run_timed(bench.perf_record, target).own_cpu_s
+    with open(os.devnull, "w") as null:
+        before = os.times()
+        subprocess.run(["perf", "script", "-i", bench.path("perf.data")], stdout=null, stderr=null, check=True)
+        after = os.times()
+    script = after.children_user + after.children_system - before.children_user - before.children_system
+    ratio = (record + script) / statistics.median(ours)
+    return [Row("record %s s at %d Hz, own CPU" % (target[1], FREQUENCY), measure.spread(ours) + " s", "perf %.3f s + script %.3f s" % (record, script),
+                "1/%.1f" % ratio, "≤ 1/5", ratio >= 5)]
+
+
+def cost_per_thousand(bench, command, begin, end):
+    """Own CPU per 1,000 samples between two moments of one run: without the start, without the end."""
+    child = bench.start(command)
+    try:
+        def now():
+            return measure.process_cpu_ns(child.pid), measure.process_cpu_ns(measure.child_of(child.pid))
+        time.sleep(begin)
+        own_before, target_before = now()
+        time.sleep(end - begin)
+        own_after, target_after = now()
+    finally:
+        child.communicate()
+    samples = (target_after - target_before) / 1e9 * FREQUENCY
+    return (own_after - own_before) / 1e9 / samples * 1000, samples
+
+
+def steady_state(bench):
+    """
+    CPU time of the profiler's process between two moments of one run, per 1,000 samples: neither start nor end are in it. For perf it
+    is `perf record` alone, which only writes stacks to a file; somebody has to unwind them later.
+    """
+    begin, end = (1, 4) if bench.quick else (4, 22)
+    target = [bench.puppet("nested48"), str(end + 2), str(THREADS)]
+    ours, samples = cost_per_thousand(bench, bench.ddprof_record(target), begin, end)
+    beside = ratio = ""
+    if bench.has_perf:
+        perf, _ = cost_per_thousand(bench, bench.perf_record(target), begin, end)
+        beside, ratio = "perf record %.4f s" % perf, "1/%.1f" % (perf / ours)
+    return [Row("own CPU per 1,000 samples, steady, over %.0f samples" % samples, "%.4f s" % ours, beside, ratio, "≤ 0.010 s", ours <= 0.010)]
+
+
+def start_ms(bench, command):
+    before = time.monotonic_ns()
+    output = subprocess.run(command, cwd=bench.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+    return (int(output) - before) / 1e6
+
+
+def start(bench):
+    """
+    From the moment before the command is started to the first thing that the program does in `main`. The bare figure is the launch of
+    any program; goals are about the time with the profiler.
+    """
+    program = bench.program("prints_time")
+    commands = {"bare": [program], "wrapper": bench.ddprof_wrapper([program]), "record": bench.ddprof_record([program])}
+    if bench.has_perf:
+        commands["perf"] = bench.perf_record([program])
+    times = {name: [] for name in commands}
+    for _ in range(5 if bench.quick else 30):
+        for name, command in commands.items():
+            times[name].append(start_ms(bench, command))
+            bench.wait_for_profiler_to_end()
+    bare = statistics.median(times["bare"])
+    beside = "bare %s" % measure.spread(times["bare"], "%.1f")
+    if bench.has_perf:
+        beside += ", perf record %s" % measure.spread(times["perf"], "%.1f")
+    rows = []
+    for name, what in (("wrapper", "`ddprof program`"), ("record", "`ddprof record program`")):
+        median = statistics.median(times[name])
+        rows.append(Row("time until the target starts, " + what, measure.spread(times[name], "%.1f") + " ms", beside + " ms", "+%.1f ms" % (median - bare),
+                        "≤ 15 ms", median <= 15))
+    return rows
+
+
+def idle(bench):
+    """CPU time of the profiler's process, to the nanosecond, while the target sleeps; the first second is not in it."""
+    seconds = 3 if bench.quick else 10
+    child = bench.start(bench.ddprof_wrapper(["/bin/sleep", str(seconds + 2)], period=59))
+    try:
+        time.sleep(1)
+        pid = bench.profiler_pid()
+        before = measure.process_cpu_ns(pid)
+        time.sleep(seconds)
+        used = (measure.process_cpu_ns(pid) - before) / 1e9
+    finally:
+        child.communicate()
+        bench.wait_for_profiler_to_end()
+    percent = used / seconds * 100
+    return [Row("CPU while the target sleeps, over %d s" % seconds, "%.4f %% of a core" % percent, goal="0.00 %", met=percent < 0.005)]

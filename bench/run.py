@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Measures what ddprof costs, beside its peers, prints one table of ratios and writes docs/overhead.md.
+
+Each measurement is a function that takes a Bench and returns rows; its docstring is what the page says about them."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import measure  # noqa: E402
+import memory  # noqa: E402
+import micro  # noqa: E402
+import own_cost  # noqa: E402
+import report  # noqa: E402
+import slow_down  # noqa: E402
+import storms  # noqa: E402
+
+MEASUREMENTS = (
+    ("unwinding", "Unwinding", micro.unwinding),
+    ("aggregation", "Aggregation", micro.aggregation),
+    ("tables", "Unwind tables", micro.tables),
+    ("end_to_end", "A whole run", own_cost.end_to_end),
+    ("steady_state", "Steady state", own_cost.steady_state),
+    ("start", "Start", own_cost.start),
+    ("idle", "Idle", own_cost.idle),
+    ("slow_down", "Slow-down", slow_down.slow_down),
+    ("storms", "Storms", storms.storms),
+    ("large_program", "Memory", memory.large_program),
+    ("growth", "Growth", memory.growth),
+)
+
+
+def build():
+    def step(*command):
+        subprocess.run(command, cwd=measure.ROOT, check=True, stdout=subprocess.DEVNULL)
+
+    jobs = str(os.cpu_count())
+    step("cmake", "--preset", "release")
+    step("cmake", "--build", "--preset", "release", "-j", jobs, "--target", "ddprof")
+    step("cmake", "--preset", "bench")
+    step("cmake", "--build", "--preset", "bench", "-j", jobs, "--target", "bench_programs")
+
+
+def parse(arguments):
+    names = [name for name, _, _ in MEASUREMENTS]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="about a minute, for trying; does not write docs/overhead.md")
+    parser.add_argument("--long", action="store_true", help="1,000 periods for the growth of memory, 17 minutes more")
+    parser.add_argument("--only", metavar="NAME", choices=names, action="append", help="only this: %(choices)s; does not write docs/overhead.md")
+    parser.add_argument("--no-build", action="store_true", help="measure what is built")
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = parse(sys.argv[1:])
+    if not options.no_build:
+        build()
+    facts, begin = report.machine(), time.monotonic()
+    bench = measure.Bench(options.quick, options.long)
+    rows, explanations = [], []
+    try:
+        for name, title, measurement in MEASUREMENTS:
+            if options.only and name not in options.only:
+                continue
+            print("measuring %s" % name, file=sys.stderr, flush=True)
+            before = time.monotonic()
+            rows += measurement(bench)
+            print("  %.0f s" % (time.monotonic() - before), file=sys.stderr)
+            explanations.append((title, measurement.__doc__))
+    finally:
+        bench.close()
+    print(report.text_table(rows))
+    if not options.quick and not options.only:
+        page = report.document(rows, facts, explanations, sys.argv[1:], time.monotonic() - begin)
+        with open(os.path.join(measure.ROOT, "docs", "overhead.md"), "w") as file:
+            file.write(page)
+        print("\nwritten: docs/overhead.md")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
