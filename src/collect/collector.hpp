@@ -115,6 +115,9 @@ class Collector {
   virtual Result<void> collect(std::chrono::milliseconds timeout, const EventHandler& handle) = 0;
   // Hands over everything that is left; nothing newer can arrive.
   virtual Result<void> drain(const EventHandler& handle) = 0;
+  // Asks for samples to be handed over as soon as they are taken, at the price of a wake-up for each: deep stacks are
+  // completed from the target's memory, which must not have changed by then.
+  virtual void deliver_at_once() {}
   // Exact value of event `event` over all tasks followed so far, living ones included; none if unknown (-g).
   virtual std::optional<std::int64_t> exact_total(std::uint32_t event) = 0;
   // True once no followed task can produce samples any more (all have exited).

@@ -13,8 +13,9 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::chrono::milliseconds kBusyPace = 50ms;
-constexpr std::chrono::milliseconds kDeepPace = 5ms;
 constexpr std::chrono::milliseconds kIdlePace = 60s;
+constexpr std::chrono::milliseconds kFirstPace = 5ms;
+constexpr std::chrono::milliseconds kBeginning = 1s;
 
 }  // namespace
 
@@ -50,10 +51,9 @@ Summary Session::run(const std::atomic<bool>& stop) {
       options_.notices.push_back(collected.error().message);
       break;
     }
-    // While something happens, look often: a fork storm has to be noticed while it rages, and deep stacks are completed
-    // from memory that must not grow old. An idle target is left alone.
-    bool was_deep = std::exchange(has_deep_stacks_, false);
-    pace_ = was_deep ? kDeepPace : handled_ != handled_before ? kBusyPace : std::min(pace_ * 2, kIdlePace);
+    // While something happens, look often: a fork storm has to be noticed while it rages. An idle target is left alone.
+    pace_ = handled_ != handled_before ? kBusyPace : std::min(pace_ * 2, kIdlePace);
+    if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
     if (options_.charged_cpu && ledger_ && now >= next_charge_) {
@@ -222,8 +222,11 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
 }
 
 std::chrono::milliseconds Session::time_to_wait() const {
-  auto wait = options_.on_progress ? std::min(pace_, 1'000ms) : pace_;
   Nanoseconds now = monotonic_now();
+  // The beginning decides how to go on (fork storms, deep stacks), so it is watched closely.
+  bool is_beginning = now - started_ < kBeginning;
+  auto wait = is_beginning ? std::min(pace_, kFirstPace) : pace_;
+  wait = options_.on_progress ? std::min(wait, 1'000ms) : wait;
   auto until = [&](Nanoseconds moment) { return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0))); };
   if (options_.period) wait = std::min(wait, until(period_started_ + *options_.period));
   if (options_.duration) wait = std::min(wait, until(started_ + *options_.duration));

@@ -97,7 +97,7 @@ class Session {
   std::uint64_t sequence_ = 0;
   std::uint64_t handled_ = 0;  // events
   std::chrono::milliseconds pace_{1};
-  bool has_deep_stacks_ = false;  // among the samples of the last look
+  bool has_deep_stacks_ = false;
 };
 
 }  // namespace ddprof

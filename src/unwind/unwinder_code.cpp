@@ -155,7 +155,7 @@ bool is_signal_trampoline(Architecture architecture, Code code) {
          instruction_at(code, 1) == 0xd4000001;  // mov x8,#139; svc #0
 }
 
-bool is_after_clone(Code before) {
+bool is_after_system_call(Code before) {
   // syscall [test %rax,%rax [jl ..]]
   return (before.size() >= 2 && starts_with(before.last(2), {0x0f, 0x05})) ||
          (before.size() >= 5 && starts_with(before.last(5), {0x0f, 0x05, 0x48, 0x85, 0xc0})) ||

@@ -12,7 +12,7 @@ constexpr std::uint64_t kMaxFrameBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kEntryBytes = 64;
 
 // syscall; test %rax,%rax; jl
-constexpr std::size_t kCloneBytes = 7;
+constexpr std::size_t kSystemCallBytes = 7;
 
 // Longest call instruction that is looked for.
 constexpr std::size_t kCallBytes = 7;
@@ -21,25 +21,26 @@ constexpr std::size_t kCallBytes = 7;
 
 bool UnwindWalk::step_without_rule() {
   const Module* module = modules_.find(Address{is_exact_ ? pc_ : pc_ - 1});
-  if (module != nullptr && is_root_without_rule(*module)) return stop(StopReason::complete);
+  // The entry point that the kernel jumps to: that of ld.so has no CFI to say that nothing called it.
+  if (module != nullptr && module->entry != 0 && module->elf_address(pc_) - module->entry < kEntryBytes) {
+    return stop(StopReason::complete);
+  }
   if (registers_ != nullptr && module != nullptr) {
-    // The parent's side of clone: a stub that keeps nothing on the stack.
-    const bool is_in_clone = unwinder_.architecture_ == Architecture::x86_64 && is_after_clone(module->code_before(pc_, kCloneBytes));
-    if (is_in_clone && step_by_hint(ReturnHint{0, std::nullopt, false})) return true;
+    // A stub around a system call keeps nothing on the stack.
+    const bool is_after_call = is_x86_64() && is_after_system_call(module->code_before(pc_, kSystemCallBytes));
+    if (is_after_call && step_by_hint(ReturnHint{0, std::nullopt, false})) return true;
+    if (is_after_call && is_newborn()) return stop(StopReason::complete);
     const auto hint = find_return_hint(unwinder_.architecture_, module->code_at(pc_));
     if (hint && step_by_hint(*hint)) return true;
   }
   return step_by_frame_pointer(module);
 }
 
-// Roots that have no CFI to say so: the entry point that the kernel jumps to (that of ld.so has none), and a thread
-// that has just been born in the system call of clone, whose rows end before that call because they would be wrong in
-// the child.
-bool UnwindWalk::is_root_without_rule(const Module& module) const {
-  if (module.entry != 0 && module.elf_address(pc_) - module.entry < kEntryBytes) return true;
+// A thread that has just been born in the system call of clone, which gave it 0 and a stack without a return address.
+// The rows of clone end before that call, because they would be wrong in the child.
+bool UnwindWalk::is_newborn() const {
   constexpr std::size_t kAccumulator = 0;
-  return unwinder_.architecture_ == Architecture::x86_64 && registers_ != nullptr && out_.frames.size() == 1 &&
-         registers_->by_dwarf_number[kAccumulator] == 0 && is_after_clone(module.code_before(pc_, kCloneBytes));
+  return out_.frames.size() == 1 && registers_->by_dwarf_number[kAccumulator] == 0;
 }
 
 bool UnwindWalk::step_by_hint(const ReturnHint& hint) {

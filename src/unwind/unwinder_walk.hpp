@@ -36,7 +36,8 @@ class UnwindWalk {
   bool step_without_rule();
   bool step_by_hint(const ReturnHint& hint);
   bool step_by_frame_pointer(const Module* module);
-  [[nodiscard]] bool is_root_without_rule(const Module& module) const;
+  [[nodiscard]] bool is_newborn() const;
+  [[nodiscard]] bool is_x86_64() const { return unwinder_.architecture_ == Architecture::x86_64; }
   bool go_to(const Caller& caller, How how);
 
   bool find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa);

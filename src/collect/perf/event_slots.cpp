@@ -83,6 +83,14 @@ void EventSlots::disable(SlotRole role) {
     if (slot.role == role && slot.fd.is_open()) ::ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
 }
 
+Result<void> EventSlots::redirect(const RingSet& rings) {
+  for (const EventSlot& slot : slots_) {
+    bool is_sampling = slot.role == SlotRole::task_sampling || slot.role == SlotRole::cpu_sampling;
+    if (is_sampling && slot.fd.is_open()) TRY(rings.redirect(slot.fd.get(), slot.position));
+  }
+  return {};
+}
+
 void EventSlots::retire(SlotRole role) {
   for (EventSlot& slot : slots_) {
     if (slot.role != role || !slot.fd.is_open()) continue;

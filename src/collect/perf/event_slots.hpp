@@ -10,6 +10,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "collect/perf/ring_set.hpp"
 
 namespace ddprof {
 
@@ -27,6 +28,7 @@ struct EventSlot {
   std::uint64_t id = 0;     // what its records, and those of its inherited copies, are marked with
   std::uint32_t event = 0;  // index into EventPlan::events
   Tid tid{};                // the task it was opened on
+  std::size_t position = 0; // which of the rings it reports to
   SlotRole role = SlotRole::task_sampling;
   bool is_dropped = false;          // a double: its records do not count
   std::int64_t counted_before = 0;  // its value when it started to contribute to the total
@@ -53,6 +55,8 @@ class EventSlots {
   // Starts or stops all events of one role.
   Result<void> enable(SlotRole role);
   void disable(SlotRole role);
+  // Sends the records of all sampling events to where the rings say now.
+  Result<void> redirect(const RingSet& rings);
   // Closes all events of one role; their values stay in the totals.
   void retire(SlotRole role);
   // Closes all events of one role as if they had never been opened.

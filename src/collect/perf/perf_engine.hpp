@@ -34,6 +34,7 @@ class PerfEngine final : public PerfCollector {
   Result<void> start();
   Result<void> collect(std::chrono::milliseconds timeout, const EventHandler& handle) override;
   Result<void> drain(const EventHandler& handle) override;
+  void deliver_at_once() override;
   std::optional<std::int64_t> exact_total(std::uint32_t event) override;
   bool is_finished() override;
   [[nodiscard]] CollectorCounters counters() const override;
@@ -86,6 +87,7 @@ class PerfEngine final : public PerfCollector {
   PerfMode mode_ = PerfMode::per_task;
   std::string mode_reason_;
   bool is_changing_mode_ = false;
+  bool has_no_room_for_more_ = false;  // for rings that deliver at once
   bool has_exact_total_ = true;
   bool awaits_exec_ = false;  // per-CPU from the start of a command: nothing counts before its exec
   bool may_have_missed_tasks_ = false;

@@ -10,10 +10,9 @@
 namespace ddprof {
 
 Result<RingSet> RingSet::open_with(const std::vector<int>& cpus, const AttrFeatures& features,
-                                   std::size_t pages) {
+                                   std::size_t pages, std::size_t watermark_bytes) {
   constexpr std::int32_t kSelf = 0;
-  auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  auto watermark = static_cast<std::uint32_t>(pages * page_bytes / 2);
+  auto watermark = static_cast<std::uint32_t>(watermark_bytes);
   RingSet set;
   for (int cpu : cpus) {
     auto holder =
@@ -32,7 +31,8 @@ Result<RingSet> RingSet::open(const std::vector<int>& cpus, const AttrFeatures& 
                               const RingBudget& budget) {
   // The budget is an estimate: other profilers of the same user draw on it too.
   for (std::size_t pages = budget.pages;; pages /= 2) {
-    auto set = open_with(cpus, features, pages);
+    auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    auto set = open_with(cpus, features, pages, pages * page_bytes / 2);
     bool is_too_large = !set.ok() && (set.error().code == ErrorCode::permission_denied ||
                                       set.error().code == ErrorCode::exhausted);
     if (is_too_large && pages > 1) continue;
@@ -47,8 +47,18 @@ Result<RingSet> RingSet::open(const std::vector<int>& cpus, const AttrFeatures& 
   }
 }
 
+Result<void> RingSet::add_immediate(const AttrFeatures& features, std::size_t pages) {
+  constexpr std::size_t kEveryRecord = 1;
+  RingSet more = TRY(open_with(cpus_, features, pages, kEveryRecord));
+  if (more.cpus_ != cpus_) return make_error(ErrorCode::failed, "open more rings: a CPU has gone offline");
+  first_active_ = rings_.size();
+  for (PerfRing& ring : more.rings_) rings_.push_back(std::move(ring));
+  for (UniqueFd& holder : more.holders_) holders_.push_back(std::move(holder));
+  return {};
+}
+
 Result<void> RingSet::redirect(int event_fd, std::size_t position) const {
-  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_OUTPUT, holders_[position].get()) != 0)
+  if (::ioctl(event_fd, PERF_EVENT_IOC_SET_OUTPUT, holders_[first_active_ + position].get()) != 0)
     return errno_error(errno, fmt::format("redirect perf event to the ring of CPU {}", cpus_[position]));
   return {};
 }

@@ -22,6 +22,10 @@ class RingSet {
   static Result<RingSet> open(const std::vector<int>& cpus, const AttrFeatures& features,
                               const RingBudget& budget);
 
+  // Adds a second ring for every CPU, which wakes its reader for each record; redirect() sends there from now on.
+  Result<void> add_immediate(const AttrFeatures& features, std::size_t pages);
+  [[nodiscard]] bool is_immediate() const { return first_active_ != 0; }
+
   // Sends the records of `event_fd`, an event on cpus()[position], into that CPU's ring.
   Result<void> redirect(int event_fd, std::size_t position) const;
 
@@ -38,9 +42,10 @@ class RingSet {
 
  private:
   static Result<RingSet> open_with(const std::vector<int>& cpus, const AttrFeatures& features,
-                                   std::size_t pages);
+                                   std::size_t pages, std::size_t watermark_bytes);
 
   std::vector<int> cpus_;
+  std::size_t first_active_ = 0;  // where the rings begin that are in use: 0, or behind those of cpus_
   std::vector<UniqueFd> holders_;
   std::vector<PerfRing> rings_;
   std::optional<std::string> notice_;
