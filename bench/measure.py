@@ -147,6 +147,11 @@ def spread(values, form="%.3f"):
     return text if len(values) == 1 else "%s [%s–%s]" % (text, form % min(values), form % max(values))
 
 
+def ratio(ours, peer):
+    """Below one as a fraction, because the goals are."""
+    return "1/%.1f" % (peer / ours) if ours < peer else "x%.1f" % (ours / peer)
+
+
 def slope(points):
     """Least squares through (x, y)."""
     xs, ys = zip(*points)

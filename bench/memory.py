@@ -70,7 +70,7 @@ def large_program(bench):
     compiler = shutil.which("clang++")
     if not compiler:
         return [Row("memory on a large program", "clang++ is not installed")]
-    command = [compiler, "-O2", "-c", heavy_source(bench, 12 if bench.quick else 60), "-o", "/dev/null"]
+    command = [compiler, "-O2", "-c", heavy_source(bench, 10 if bench.quick else 40), "-o", "/dev/null"]
     looks, texts = [], [0]
 
     def look(_, pid):

@@ -34,7 +34,7 @@ def unwinding(bench):
     rows = []
     for name, what in (("table_unwinder/remembers_outer_frames:1", "unwinding a sample of 48 frames"), ("table_unwinder_without_cache", "the same, cold")):
         ours = results[name]["cpu_time"]
-        rows.append(Row(what, "%.2f µs" % (ours / 1000), "libdw %.1f µs" % (libdw / 1000), "1/%.0f" % (libdw / ours), "≤ 1/10", ours <= libdw / 10))
+        rows.append(Row(what, "%.2f µs" % (ours / 1000), "libdw %.1f µs" % (libdw / 1000), measure.ratio(ours, libdw), "≤ 1/10", ours <= libdw / 10))
     return rows
 
 

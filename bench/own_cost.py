@@ -28,9 +28,9 @@ def end_to_end(bench):
         subprocess.run(["perf", "script", "-i", bench.path("perf.data")], stdout=null, stderr=null, check=True)
         after = os.times()
     script = after.children_user + after.children_system - before.children_user - before.children_system
-    ratio = (record + script) / statistics.median(ours)
+    own, peer = statistics.median(ours), record + script
     return [Row("record %s s at %d Hz, own CPU" % (target[1], FREQUENCY), measure.spread(ours) + " s", "perf %.3f s + script %.3f s" % (record, script),
-                "1/%.1f" % ratio, "≤ 1/5", ratio >= 5)]
+                measure.ratio(own, peer), "≤ 1/5", own <= peer / 5)]
 
 
 def cost_per_thousand(bench, command, begin, end):
@@ -60,7 +60,7 @@ def steady_state(bench):
     beside = ratio = ""
     if bench.has_perf:
         perf, _ = cost_per_thousand(bench, bench.perf_record(target), begin, end)
-        beside, ratio = "perf record %.4f s" % perf, "1/%.1f" % (perf / ours)
+        beside, ratio = "perf record %.4f s" % perf, measure.ratio(ours, perf)
     return [Row("own CPU per 1,000 samples, steady, over %.0f samples" % samples, "%.4f s" % ours, beside, ratio, "≤ 0.010 s", ours <= 0.010)]
 
 
