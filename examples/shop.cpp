@@ -1,6 +1,6 @@
-// A small shop: the program that `make demo` profiles. Four workers take orders from a queue; each order is parsed,
-// priced, checked against a blocklist with regular expressions, and rendered. One of these costs far more than anybody
-// would guess from reading the code, which is what profilers are for.
+// A small shop: the program that `make demo` profiles. Four workers take orders from a queue; each order is
+// parsed, priced, checked against a blocklist with regular expressions, and rendered. One of these costs far
+// more than anybody would guess from reading the code, which is what profilers are for.
 #include <pthread.h>
 
 #include <algorithm>
@@ -46,8 +46,9 @@ Order parse_order(const std::string& text) {
 double price_order(const Order& order) {
   static const std::map<std::string, double> prices = {{"tea", 4.2},  {"coffee", 6.1}, {"sugar", 0.9},
                                                        {"milk", 1.1}, {"bread", 2.4},  {"honey", 5.5}};
-  return std::accumulate(order.items.begin(), order.items.end(), 0.0,
-                         [](double sum, const auto& item) { return sum + prices.at(item.first) * item.second; });
+  return std::accumulate(order.items.begin(), order.items.end(), 0.0, [](double sum, const auto& item) {
+    return sum + prices.at(item.first) * item.second;
+  });
 }
 
 // The surprise: a regular expression is compiled for every order.
@@ -85,5 +86,6 @@ int main(int argc, char** argv) {
     pthread_setname_np(workers.back().native_handle(), ("worker " + std::to_string(i)).c_str());
   }
   for (std::thread& worker : workers) worker.join();
-  std::printf("served %.1f MB of receipts\n", static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0})) / 1e6);
+  std::printf("served %.1f MB of receipts\n",
+              static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0})) / 1e6);
 }

@@ -12,13 +12,15 @@
 
 namespace ddprof {
 
-// The GNU build id of an ELF file: up to 20 bytes (SHA-1 today; shorter ones exist). Empty when the file has none.
+// The GNU build id of an ELF file: up to 20 bytes (SHA-1 today; shorter ones exist). Empty when the file has
+// none.
 class BuildId {
  public:
   static constexpr std::size_t kMaxBytes = 20;
 
   BuildId() = default;
-  explicit BuildId(std::span<const std::byte> bytes) : size_(static_cast<std::uint8_t>(std::min(bytes.size(), kMaxBytes))) {
+  explicit BuildId(std::span<const std::byte> bytes)
+      : size_(static_cast<std::uint8_t>(std::min(bytes.size(), kMaxBytes))) {
     if (size_ != 0) std::memcpy(bytes_.data(), bytes.data(), size_);
   }
 

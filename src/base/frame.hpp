@@ -9,8 +9,8 @@
 
 namespace ddprof {
 
-// Why a stack is not longer than it is. Shown to users: every reason but `complete` becomes a frame at the root end
-// of the stack, a counter per module, and a line in the summary.
+// Why a stack is not longer than it is. Shown to users: every reason but `complete` becomes a frame at the
+// root end of the stack, a counter per module, and a line in the summary.
 enum class StopReason : std::uint8_t {
   complete,          // reached the thread's root
   truncated_copy,    // the stack is deeper than the bytes that were copied
@@ -24,24 +24,24 @@ enum class StopReason : std::uint8_t {
 inline constexpr std::size_t kStopReasons = 8;
 
 enum class FrameKind : std::uint8_t {
-  user,      // `address` is the ELF virtual address in `file`; FileId::none: an absolute run-time address (JIT)
-  kernel,    // `address` is the kernel's run-time address
-  stopped,   // marker at the root end of an incomplete stack: `reason`, in module `file`
-  accounted, // marker for CPU time that no sample caught: `loss` says why
+  user,    // `address` is the ELF virtual address in `file`; FileId::none: an absolute run-time address (JIT)
+  kernel,  // `address` is the kernel's run-time address
+  stopped,    // marker at the root end of an incomplete stack: `reason`, in module `file`
+  accounted,  // marker for CPU time that no sample caught: `loss` says why
 };
 
 // CPU time (or events) known exactly from the kernel's totals that no sample stands for.
 enum class Loss : std::uint8_t {
   none,
-  unsampled,  // tasks, or ends of tasks, shorter than one sampling period
-  lost,       // the ring was full: the kernel counted samples that it could not write
-  kernel,     // time in the kernel that this user may not sample
-  throttled,  // the kernel stopped the event for a while
+  unsampled,        // tasks, or ends of tasks, shorter than one sampling period
+  lost,             // the ring was full: the kernel counted samples that it could not write
+  kernel,           // time in the kernel that this user may not sample
+  throttled,        // the kernel stopped the event for a while
   too_many_stacks,  // sampled, but past the number of distinct stacks that one period keeps
 };
 
-// One frame until its period closes: the identity of code, not its name. For callers (not the leaf) `address` is
-// already moved into the call instruction (return address - 1).
+// One frame until its period closes: the identity of code, not its name. For callers (not the leaf) `address`
+// is already moved into the call instruction (return address - 1).
 struct Frame {
   FrameKind kind = FrameKind::user;
   StopReason reason = StopReason::complete;

@@ -35,5 +35,7 @@ struct Address {
 
 template <>
 struct std::hash<ddprof::Address> {
-  std::size_t operator()(ddprof::Address address) const noexcept { return std::hash<std::uint64_t>{}(address.value); }
+  std::size_t operator()(ddprof::Address address) const noexcept {
+    return std::hash<std::uint64_t>{}(address.value);
+  }
 };

@@ -20,7 +20,8 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (count < 0) return errno_error(errno, "read " + path);
     if (count == 0) return content;
     content.append(buffer.data(), static_cast<std::size_t>(count));
-    if (content.size() > max_bytes) return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", path, max_bytes);
+    if (content.size() > max_bytes)
+      return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", path, max_bytes);
   }
 }
 

@@ -35,7 +35,8 @@ ErrorCode code_of(int error_number) {
 }  // namespace
 
 Error errno_error(int error_number, std::string operation) {
-  return Error{code_of(error_number), std::move(operation) + ": " + std::generic_category().message(error_number)};
+  return Error{code_of(error_number),
+               std::move(operation) + ": " + std::generic_category().message(error_number)};
 }
 
 }  // namespace ddprof

@@ -19,8 +19,8 @@ enum class ErrorCode {
   corrupt,            // foreign bytes that are not what they claim to be
 };
 
-// A failure is said once, by the lowest layer that knows, as "operation object: reason". The hint is the cure, if
-// there is one, and is printed under the message by the command line.
+// A failure is said once, by the lowest layer that knows, as "operation object: reason". The hint is the
+// cure, if there is one, and is printed under the message by the command line.
 struct Error {
   ErrorCode code = ErrorCode::failed;
   std::string message;
@@ -53,7 +53,9 @@ class [[nodiscard]] Result {
   [[nodiscard]] T& value() & { return std::get<0>(state_); }
   [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
   [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
-  [[nodiscard]] T value_or(T fallback) && { return ok() ? std::get<0>(std::move(state_)) : std::move(fallback); }
+  [[nodiscard]] T value_or(T fallback) && {
+    return ok() ? std::get<0>(std::move(state_)) : std::move(fallback);
+  }
 
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -89,9 +91,9 @@ class [[nodiscard]] Result<void> {
 }  // namespace ddprof
 
 // Unwraps a Result or returns its error from the enclosing function: `auto file = TRY(open(path));`
-#define TRY(expression)                                                  \
-  __extension__({                                                        \
-    auto&& ddprof_try_result = (expression);                             \
+#define TRY(expression)                                                       \
+  __extension__({                                                             \
+    auto&& ddprof_try_result = (expression);                                  \
     if (!ddprof_try_result.ok()) return std::move(ddprof_try_result).error(); \
-    std::move(ddprof_try_result).value();                                \
+    std::move(ddprof_try_result).value();                                     \
   })

@@ -26,7 +26,8 @@ constexpr std::size_t kMaxProfileBytes = std::size_t{1} << 30U;
 constexpr std::size_t kPlainWidth = 100;
 
 int print(const std::string& text) {
-  bool is_written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  bool is_written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   return is_written ? 0 : 1;
 }
 
@@ -86,7 +87,8 @@ int run_profiling(const Options& options) {
   ProfilingRequest request = make_profiling_request(options);
   if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));
   if (has_program) return run_recorded(options.program, std::move(request));
-  PerfTarget target = options.pid ? PerfTarget::process(Pid{static_cast<std::int32_t>(*options.pid)}) : PerfTarget::whole_host();
+  PerfTarget target = options.pid ? PerfTarget::process(Pid{static_cast<std::int32_t>(*options.pid)})
+                                  : PerfTarget::whole_host();
   return run_attached(target, std::move(request));
 }
 
@@ -94,13 +96,20 @@ int run_profiling(const Options& options) {
 
 int run_command(const Options& options) {
   switch (options.command) {
-    case Command::version: return print(version_text());
-    case Command::help: return print(help_text());
-    case Command::help_extended: return print(help_extended_text());
-    case Command::help_markdown: return print(commands_markdown());
-    case Command::help_events: return print(events_help());
-    case Command::report: return report(options);
-    default: break;
+    case Command::version:
+      return print(version_text());
+    case Command::help:
+      return print(help_text());
+    case Command::help_extended:
+      return print(help_extended_text());
+    case Command::help_markdown:
+      return print(commands_markdown());
+    case Command::help_events:
+      return print(events_help());
+    case Command::report:
+      return report(options);
+    default:
+      break;
   }
   if (auto written = write_captured_config(options); !written) {
     say_error(written.error());

@@ -15,7 +15,8 @@ int main(int count, char** arguments) {
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
   };
   auto read = [](const std::string& path) { return read_file(path); };
-  auto options = parse_options(std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(1), environment, read);
+  auto options = parse_options(
+      std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(1), environment, read);
   if (!options) {
     say_error(options.error());
     return kExitUsage;

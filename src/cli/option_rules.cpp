@@ -73,8 +73,7 @@ Result<void> drop_allocations(Options& options) {
   if (std::erase_if(options.events, is_allocation) == 0) return {};
   const std::string source = allocation_source(options);
   if (options.events.empty()) {
-    return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations),
-                 "--preset cpu_only"};
+    return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations), "--preset cpu_only"};
   }
   // `record` has no scripts that expect the original's default, so it need not explain what it leaves out.
   const bool was_asked_for = !options.event_texts.empty() || options.command == Command::wrap ||

@@ -35,10 +35,12 @@ Result<std::string> state_directory() {
   const char* state = std::getenv("XDG_STATE_HOME");
   const char* home = std::getenv("HOME");
   if (state == nullptr && home == nullptr) {
-    return with_hint(make_error(ErrorCode::not_found, "no place for profiles: neither XDG_STATE_HOME nor HOME is set"),
-                     "--output FILE");
+    return with_hint(
+        make_error(ErrorCode::not_found, "no place for profiles: neither XDG_STATE_HOME nor HOME is set"),
+        "--output FILE");
   }
-  std::string directory = (state != nullptr ? std::string(state) : std::string(home) + "/.local/state") + "/ddprof";
+  std::string directory =
+      (state != nullptr ? std::string(state) : std::string(home) + "/.local/state") + "/ddprof";
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   if (failed) return with_hint(errno_error(failed.value(), "create " + directory), "--output FILE");
@@ -52,17 +54,24 @@ Result<std::unique_ptr<Destination>> own(Result<Kind> destination) {
   return std::unique_ptr<Destination>(std::make_unique<Kind>(std::move(destination).value()));
 }
 
-bool is_directory(const std::string& path) { return path.ends_with('/') || std::filesystem::is_directory(path); }
+bool is_directory(const std::string& path) {
+  return path.ends_with('/') || std::filesystem::is_directory(path);
+}
 
-Result<std::unique_ptr<Destination>> make_destination(const Options& options, const std::string& working_directory, Pid target) {
+Result<std::unique_ptr<Destination>> make_destination(const Options& options,
+                                                      const std::string& working_directory, Pid target) {
   std::string name = fmt::format("{}-{}", name_of_target(options, target), to_int(target));
-  auto absolute = [&](const std::string& path) { return path.starts_with('/') ? path : working_directory + "/" + path; };
-  if (!options.debug_pprof_prefix.empty()) return own(PeriodicFileDestination::create(absolute(options.debug_pprof_prefix)));
+  auto absolute = [&](const std::string& path) {
+    return path.starts_with('/') ? path : working_directory + "/" + path;
+  };
+  if (!options.debug_pprof_prefix.empty())
+    return own(PeriodicFileDestination::create(absolute(options.debug_pprof_prefix)));
   if (!options.output.empty() && is_directory(options.output)) {
     return own(PeriodicFileDestination::create(absolute(options.output) + "/" + name));
   }
   if (!options.output.empty()) return own(FileDestination::create(absolute(options.output)));
-  if (options.command == Command::record) return own(FileDestination::create(absolute("ddprof-" + name + ".pb.gz")));
+  if (options.command == Command::record)
+    return own(FileDestination::create(absolute("ddprof-" + name + ".pb.gz")));
   return own(PeriodicFileDestination::create(TRY(state_directory()) + "/" + name));
 }
 
@@ -76,34 +85,44 @@ bool is_periodic(const Options& options) {
 PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
-  bool is_chosen = !options.origins.empty() && origin_of(options, "stack-sample-size").kind != Origin::Kind::default_value;
+  bool is_chosen =
+      !options.origins.empty() && origin_of(options, "stack-sample-size").kind != Origin::Kind::default_value;
   if (is_chosen) perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes);
   return perf;
 }
 
-// Writes the first sample whose user stack is worth a test: complete and of some depth, or cut for a reason that we
-// would like to mend.
+// Writes the first sample whose user stack is worth a test: complete and of some depth, or cut for a reason
+// that we would like to mend.
 auto stack_case_recorder(std::string directory) {
-  return [directory = std::move(directory), is_done = false](const SampleEvent& sample, const Stack& stack, const ModuleMap& modules,
-                                                             const RuleDictionary& rules, const FileRegistry& files) mutable {
+  return [directory = std::move(directory), is_done = false](
+             const SampleEvent& sample, const Stack& stack, const ModuleMap& modules,
+             const RuleDictionary& rules, const FileRegistry& files) mutable {
     constexpr std::size_t kWorthRecording = 4;
     if (is_done || stack.frames.size() < kWorthRecording) return;
     is_done = true;
-    StackCopy copy{{sample.registers.sp}, sample.stack, sample.stack.size() >= sample.stack_requested, sample.time};
+    StackCopy copy{
+        {sample.registers.sp}, sample.stack, sample.stack.size() >= sample.stack_requested, sample.time};
     auto describe = [&files](FileId id) {
       const CodeFile* file = files.file(id).get();
-      return file != nullptr ? std::pair(file->base_name(), file->build_id) : std::pair(std::string("anonymous"), BuildId());
+      return file != nullptr ? std::pair(file->base_name(), file->build_id)
+                             : std::pair(std::string("anonymous"), BuildId());
     };
-    auto recorded = record_stack_case({.registers = sample.registers, .copy = copy, .modules = modules, .rules = rules, .describe = describe});
-    auto written = recorded ? write_stack_case(directory, *recorded) : Result<void>(std::move(recorded).error());
+    auto recorded = record_stack_case({.registers = sample.registers,
+                                       .copy = copy,
+                                       .modules = modules,
+                                       .rules = rules,
+                                       .describe = describe});
+    auto written =
+        recorded ? write_stack_case(directory, *recorded) : Result<void>(std::move(recorded).error());
     if (!written) return say_error(written.error());
     fmt::print(stderr, "ddprof: stack of {} frames recorded in {}\n", stack.frames.size(), directory);
   };
 }
 
 void print_progress(const Summary& summary) {
-  fmt::print(stderr, "\r\033[Kddprof: {:.0f} s, {} samples, {} lost", std::chrono::duration<double>(summary.duration).count(),
-             with_thousands(summary.stacks), with_thousands(summary.collector.lost_records));
+  fmt::print(stderr, "\r\033[Kddprof: {:.0f} s, {} samples, {} lost",
+             std::chrono::duration<double>(summary.duration).count(), with_thousands(summary.stacks),
+             with_thousands(summary.collector.lost_records));
   std::fflush(stderr);
 }
 
@@ -124,24 +143,25 @@ ProfilingRequest make_profiling_request(const Options& options) {
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {
     auto namer = std::make_shared<Namer>(!options.disable_symbolization);
-    request.session.on_sample = [namer](const SampleEvent& sample, const BuiltStack& stack, const ProcessTable& processes,
-                                        const FileRegistry& files) {
+    request.session.on_sample = [namer](const SampleEvent& sample, const BuiltStack& stack,
+                                        const ProcessTable& processes, const FileRegistry& files) {
       std::string line = sample_line(sample, stack, processes, files, *namer);
       std::fwrite(line.data(), 1, line.size(), stdout);
     };
   }
-  if (!options.record_stack_case.empty()) request.session.on_stack = stack_case_recorder(options.record_stack_case);
+  if (!options.record_stack_case.empty())
+    request.session.on_stack = stack_case_recorder(options.record_stack_case);
   bool is_in_front = options.command != Command::wrap;
   bool has_terminal = ::isatty(STDERR_FILENO) == 1;
   if (is_in_front && has_terminal && !options.quiet) request.session.on_progress = print_progress;
   std::error_code no_directory;  // deleted under us: relative paths will fail with their own message
-  request.make_destination = [options, directory = std::filesystem::current_path(no_directory).string()](Pid target) {
-    return make_destination(options, directory, target);
-  };
+  request.make_destination = [options, directory = std::filesystem::current_path(no_directory).string()](
+                                 Pid target) { return make_destination(options, directory, target); };
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
   request.say_error = say_error;
-  request.say_summary = [quiet = options.quiet, has_progress = static_cast<bool>(request.session.on_progress)](const Summary& summary) {
+  request.say_summary = [quiet = options.quiet, has_progress = static_cast<bool>(
+                                                    request.session.on_progress)](const Summary& summary) {
     std::fflush(stdout);
     if (quiet && !summary.outcome.first_error) return;
     fmt::print(stderr, "{}{}", has_progress ? "\r\033[K" : "", render_summary(summary));

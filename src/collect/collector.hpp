@@ -18,25 +18,25 @@
 
 namespace ddprof {
 
-// What every engine reports, in time order. Spans and string_views point into the engine's buffers and are valid
-// only while the event is being handled. Times are CLOCK_MONOTONIC.
+// What every engine reports, in time order. Spans and string_views point into the engine's buffers and are
+// valid only while the event is being handled. Times are CLOCK_MONOTONIC.
 
 struct SampleEvent {
   Pid pid{};
   Tid tid{};
   Nanoseconds time{};
   std::uint32_t cpu = 0;
-  std::uint32_t event = 0;  // index into the configured events
-  std::int64_t value = 0;   // what this sample stands for: nanoseconds for clocks, occurrences for others
+  std::uint32_t event = 0;    // index into the configured events
+  std::int64_t value = 0;     // what this sample stands for: nanoseconds for clocks, occurrences for others
   std::uint64_t address = 0;  // instruction pointer as the kernel reported it
   bool in_kernel = false;
   bool is_estimate = false;  // taken by a per-CPU event: unbiased, but only exact_total() knows the exact sum
   bool has_registers = false;  // false: the kernel had no 64-bit user registers to give
   Registers registers{};
-  std::span<const std::byte> stack{};                // copy of user memory starting at registers.sp
-  std::uint32_t stack_requested = 0;                 // how many bytes were asked for; stack.size() below it means that
-                                                     // the stack mapping ended there
-  std::span<const std::uint64_t> kernel_chain{};     // leaf first, no context markers
+  std::span<const std::byte> stack{};  // copy of user memory starting at registers.sp
+  std::uint32_t stack_requested = 0;   // how many bytes were asked for; stack.size() below it means that
+                                       // the stack mapping ended there
+  std::span<const std::uint64_t> kernel_chain{};  // leaf first, no context markers
 };
 
 struct MapEvent {
@@ -95,12 +95,13 @@ struct ThrottleEvent {
   bool is_start = true;
 };
 
-using CollectorEvent = std::variant<SampleEvent, MapEvent, ForkEvent, CommEvent, ExitEvent, TaskTotalEvent, LostEvent, ThrottleEvent>;
+using CollectorEvent = std::variant<SampleEvent, MapEvent, ForkEvent, CommEvent, ExitEvent, TaskTotalEvent,
+                                    LostEvent, ThrottleEvent>;
 using EventHandler = std::function<void(const CollectorEvent&)>;
 
 struct CollectorCounters {
   std::uint64_t samples = 0;
-  std::uint64_t lost_records = 0;       // the ring was full
+  std::uint64_t lost_records = 0;  // the ring was full
   std::uint64_t throttled = 0;
   std::uint64_t filtered_samples = 0;   // per-CPU mode: samples of foreign processes, dropped
   std::uint64_t malformed_records = 0;  // bytes in a ring that made no sense
@@ -115,8 +116,8 @@ class Collector {
   virtual Result<void> collect(std::chrono::milliseconds timeout, const EventHandler& handle) = 0;
   // Hands over everything that is left; nothing newer can arrive.
   virtual Result<void> drain(const EventHandler& handle) = 0;
-  // Asks for samples to be handed over as soon as they are taken, at the price of a wake-up for each: deep stacks are
-  // completed from the target's memory, which must not have changed by then.
+  // Asks for samples to be handed over as soon as they are taken, at the price of a wake-up for each: deep
+  // stacks are completed from the target's memory, which must not have changed by then.
   virtual void deliver_at_once() {}
   // Exact value of event `event` over all tasks followed so far, living ones included; none if unknown (-g).
   virtual std::optional<std::int64_t> exact_total(std::uint32_t event) = 0;

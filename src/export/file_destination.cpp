@@ -34,7 +34,8 @@ Result<void> write_all(int fd, const std::string& path, std::string_view content
 Result<void> check_writable(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) return make_error(ErrorCode::invalid_argument, "write {}: is a directory", path);
+    if (S_ISDIR(status.st_mode))
+      return make_error(ErrorCode::invalid_argument, "write {}: is a directory", path);
     if (::access(path.c_str(), W_OK) != 0) return errno_error(errno, "write " + path);
     if (!S_ISREG(status.st_mode)) return {};
   }
@@ -57,7 +58,8 @@ Result<void> write_file_atomically(const std::string& path, const std::string& c
   auto written = write_all(fd.get(), path, content);
   if (is_special) return written;
   if (written && ::close(fd.release()) != 0) written = errno_error(errno, "close " + path);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = errno_error(errno, "rename to " + path);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0)
+    written = errno_error(errno, "rename to " + path);
   if (!written) ::unlink(temporary.c_str());
   return written;
 }

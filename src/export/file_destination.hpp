@@ -39,7 +39,8 @@ class PeriodicFileDestination final : public Destination {
   [[nodiscard]] std::string describe() const override { return prefix_ + "-*.pb.gz"; }
 
  private:
-  PeriodicFileDestination(std::string prefix, std::size_t max_files) : prefix_(std::move(prefix)), max_files_(max_files) {}
+  PeriodicFileDestination(std::string prefix, std::size_t max_files)
+      : prefix_(std::move(prefix)), max_files_(max_files) {}
 
   std::string prefix_;
   std::size_t max_files_;

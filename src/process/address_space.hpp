@@ -19,8 +19,9 @@ struct CodeMapping {
   [[nodiscard]] bool contains(Address address) const { return start <= address && address < end; }
 };
 
-// The executable mappings of one process, sorted and without overlap: a new mapping replaces what it covers, as
-// mmap(MAP_FIXED) does. munmap leaves no record in a perf stream, so stale mappings last until they are covered.
+// The executable mappings of one process, sorted and without overlap: a new mapping replaces what it covers,
+// as mmap(MAP_FIXED) does. munmap leaves no record in a perf stream, so stale mappings last until they are
+// covered.
 class AddressSpace {
  public:
   void map(const CodeMapping& mapping);

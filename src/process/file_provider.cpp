@@ -38,7 +38,8 @@ std::optional<MappedRegion> open_candidate(const std::string& path, const FileId
 
 }  // namespace
 
-Result<MappedRegion> ProcFileProvider::open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) {
+Result<MappedRegion> ProcFileProvider::open(Pid pid, Address mapping_start, Address mapping_end,
+                                            const FileIdentity& identity) {
   const std::array candidates = {
       fmt::format("/proc/{}/root{}", to_int(pid), identity.path),
       fmt::format("/proc/{}/map_files/{:x}-{:x}", to_int(pid), mapping_start.value, mapping_end.value),

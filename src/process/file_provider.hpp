@@ -10,8 +10,8 @@
 
 namespace ddprof {
 
-// What is known of a mapped file from a perf record or /proc/PID/maps: enough to open it and to tell whether what
-// was opened is the same file.
+// What is known of a mapped file from a perf record or /proc/PID/maps: enough to open it and to tell whether
+// what was opened is the same file.
 struct FileIdentity {
   std::string path;
   std::uint32_t device_major = 0;
@@ -25,14 +25,17 @@ class FileProvider {
  public:
   virtual ~FileProvider() = default;
   // `pid` names the mount namespace, `mapping_start`/`mapping_end` the mapping (for deleted files).
-  virtual Result<MappedRegion> open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) = 0;
+  virtual Result<MappedRegion> open(Pid pid, Address mapping_start, Address mapping_end,
+                                    const FileIdentity& identity) = 0;
 };
 
-// Through /proc/PID/root, then /proc/PID/map_files (deleted and replaced files; needs CAP_CHECKPOINT_RESTORE), then,
-// when the process is gone, the path as we see it ourselves. Each candidate must have the recorded device and inode.
+// Through /proc/PID/root, then /proc/PID/map_files (deleted and replaced files; needs
+// CAP_CHECKPOINT_RESTORE), then, when the process is gone, the path as we see it ourselves. Each candidate
+// must have the recorded device and inode.
 class ProcFileProvider final : public FileProvider {
  public:
-  Result<MappedRegion> open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) override;
+  Result<MappedRegion> open(Pid pid, Address mapping_start, Address mapping_end,
+                            const FileIdentity& identity) override;
 };
 
 }  // namespace ddprof

@@ -11,8 +11,8 @@ namespace ddprof {
 
 namespace {
 
-// The vdso has no file. Its size is not published; two pages hold it on x86-64 since 3.15, four are mapped on newer
-// kernels. Section headers, which end the image, tell the real extent.
+// The vdso has no file. Its size is not published; two pages hold it on x86-64 since 3.15, four are mapped on
+// newer kernels. Section headers, which end the image, tell the real extent.
 std::span<const std::byte> own_vdso() {
   auto address = ::getauxval(AT_SYSINFO_EHDR);
   if (address == 0) return {};
@@ -39,7 +39,8 @@ FileId FileRegistry::add(CodeFile file) {
   return id;
 }
 
-FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) {
+FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mapping_end,
+                                  const FileIdentity& identity) {
   DeviceKey key{identity.device_major, identity.device_minor, identity.inode, identity.path};
   if (!identity.build_id.empty()) {
     if (auto known = by_build_id_.find(identity.build_id); known != by_build_id_.end()) return known->second;

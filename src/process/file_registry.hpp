@@ -17,8 +17,9 @@
 
 namespace ddprof {
 
-// A distinct file with code, seen in any process of this run. Immutable once registered, and shared with the thread
-// that names frames: the image is mapped, so it stays readable when the file is deleted or its process ends.
+// A distinct file with code, seen in any process of this run. Immutable once registered, and shared with the
+// thread that names frames: the image is mapped, so it stays readable when the file is deleted or its process
+// ends.
 struct CodeFile {
   enum class Kind : std::uint8_t {
     elf,       // `image` and `elf` are set

@@ -22,7 +22,8 @@ bool take_number(std::string_view& text, int base, char separator, Integer& out)
 
 std::optional<ProcMapsLine> parse_proc_maps_line(std::string_view line) {
   ProcMapsLine parsed;
-  if (!take_number(line, 16, '-', parsed.start.value) || !take_number(line, 16, ' ', parsed.end.value)) return std::nullopt;
+  if (!take_number(line, 16, '-', parsed.start.value) || !take_number(line, 16, ' ', parsed.end.value))
+    return std::nullopt;
   if (line.size() < 5 || parsed.end <= parsed.start) return std::nullopt;
   parsed.is_executable = line[2] == 'x';
   line.remove_prefix(5);

@@ -8,7 +8,8 @@ namespace ddprof {
 namespace {
 
 TEST(ProcMaps, ReadsALineWithAPathThatHasSpaces) {
-  auto line = parse_proc_maps_line("7f0000001000-7f0000002000 r-xp 0000a000 fd:01 123456   /opt/my program (deleted)");
+  auto line = parse_proc_maps_line(
+      "7f0000001000-7f0000002000 r-xp 0000a000 fd:01 123456   /opt/my program (deleted)");
   ASSERT_TRUE(line);
   EXPECT_EQ(line->start, Address{0x7f0000001000});
   EXPECT_EQ(line->end, Address{0x7f0000002000});
@@ -27,7 +28,8 @@ TEST(ProcMaps, ReadsAnAnonymousLine) {
 }
 
 TEST(ProcMaps, RefusesWhatTheKernelDoesNotWrite) {
-  for (const char* text : {"", "x", "1000", "1000-", "2000-1000 r-xp 0 0:0 0", "1000-2000", "1000-2000 r-xp", "1000-2000 r-xp 0 0", "g-h r-xp 0 0:0 0"}) {
+  for (const char* text : {"", "x", "1000", "1000-", "2000-1000 r-xp 0 0:0 0", "1000-2000", "1000-2000 r-xp",
+                           "1000-2000 r-xp 0 0", "g-h r-xp 0 0:0 0"}) {
     EXPECT_FALSE(parse_proc_maps_line(text)) << text;
   }
 }
@@ -39,7 +41,8 @@ TEST(ProcMaps, FindsThisTestInItsOwnMaps) {
   bool is_found = false;
   for (const ProcMapsLine& line : parse_executable_maps(*text)) {
     EXPECT_TRUE(line.is_executable);
-    is_found = is_found || (line.start.value <= here && here < line.end.value && line.path.ends_with("process_test"));
+    is_found = is_found ||
+               (line.start.value <= here && here < line.end.value && line.path.ends_with("process_test"));
   }
   EXPECT_TRUE(is_found);
 }

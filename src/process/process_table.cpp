@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -16,9 +15,7 @@ namespace ddprof {
 
 namespace {
 
-std::string_view without_newline(std::string_view text) {
-  return text.substr(0, text.find('\n'));
-}
+std::string_view without_newline(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 // Where the file's segments say that the byte at `file_offset` lives, against where it was mapped.
 std::optional<std::uint64_t> bias_of(const ElfFile& elf, Address start, std::uint64_t file_offset) {
@@ -82,7 +79,8 @@ void ProcessTable::map_into(Process& process, Address start, Address end, std::u
   writable_space(process).map(mapping);
 }
 
-void ProcessTable::map(Pid pid, Address start, std::uint64_t length, std::uint64_t file_offset, const FileIdentity& identity) {
+void ProcessTable::map(Pid pid, Address start, std::uint64_t length, std::uint64_t file_offset,
+                       const FileIdentity& identity) {
   map_into(find_or_add(pid), start, start + length, file_offset, identity);
 }
 
@@ -125,7 +123,8 @@ void ProcessTable::exit(Pid pid, Tid tid) {
   auto known = processes_.find(to_int(pid));
   if (known == processes_.end()) return;
   Process& process = *known->second;
-  if (auto thread = process.threads.find(to_int(tid)); thread != process.threads.end()) thread->second.has_ended = true;
+  if (auto thread = process.threads.find(to_int(tid)); thread != process.threads.end())
+    thread->second.has_ended = true;
   if (process.living_threads > 0) process.living_threads--;
   if (process.living_threads == 0) process.has_ended = true;
 }
@@ -136,7 +135,9 @@ bool ProcessTable::backfill(Process& process) {
   auto text = read_file(fmt::format("/proc/{}/maps", to_int(process.pid)));
   if (!text) return false;
   for (const ProcMapsLine& line : parse_executable_maps(*text)) {
-    FileIdentity identity{.path = std::string(line.path), .device_major = line.device_major, .device_minor = line.device_minor,
+    FileIdentity identity{.path = std::string(line.path),
+                          .device_major = line.device_major,
+                          .device_minor = line.device_minor,
                           .inode = line.inode};
     map_into(process, line.start, line.end, line.file_offset, identity);
   }
@@ -149,7 +150,8 @@ Process& ProcessTable::find_or_read(Pid pid) {
   auto comm = read_file(fmt::format("/proc/{}/comm", to_int(pid)));
   if (comm) process.name = without_newline(*comm);
   std::error_code ignored;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(pid)), ignored)) {
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(pid)), ignored)) {
     auto name = read_file(task.path().string() + "/comm");
     if (!name) continue;
     process.threads[std::atoi(task.path().filename().c_str())].name = without_newline(*name);

@@ -24,27 +24,30 @@ struct TaskNames {
   std::string thread;
 };
 
-// One process as the records describe it. Its address space is shared with the child after a fork until either of
-// them maps something; `generation` names the content, so that whatever is derived from it can be shared too.
+// One process as the records describe it. Its address space is shared with the child after a fork until
+// either of them maps something; `generation` names the content, so that whatever is derived from it can be
+// shared too.
 struct Process {
   Pid pid{};
   std::string name;
   std::shared_ptr<const AddressSpace> space;
   std::uint64_t generation = 0;
-  absl::flat_hash_map<std::int32_t, ThreadState> threads;  // living ones and, until the period closes, ended ones
+  absl::flat_hash_map<std::int32_t, ThreadState>
+      threads;  // living ones and, until the period closes, ended ones
   std::uint32_t living_threads = 0;
   std::uint32_t incarnation = 0;  // counts execs
   bool has_ended = false;
   bool is_backfilled = false;  // /proc/PID/maps was read
 };
 
-// All processes that are followed, kept current by records in time order, completed from /proc where records cannot
-// reach (processes that were there before us, records that were lost).
+// All processes that are followed, kept current by records in time order, completed from /proc where records
+// cannot reach (processes that were there before us, records that were lost).
 class ProcessTable {
  public:
   explicit ProcessTable(FileRegistry& files) : files_(files) {}
 
-  void map(Pid pid, Address start, std::uint64_t length, std::uint64_t file_offset, const FileIdentity& identity);
+  void map(Pid pid, Address start, std::uint64_t length, std::uint64_t file_offset,
+           const FileIdentity& identity);
   void fork(Pid pid, Pid parent, Tid tid, Tid parent_tid);
   void rename(Pid pid, Tid tid, std::string_view name, bool is_exec);
   void exit(Pid pid, Tid tid);
@@ -69,7 +72,8 @@ class ProcessTable {
  private:
   Process& find_or_add(Pid pid);
   AddressSpace& writable_space(Process& process);
-  void map_into(Process& process, Address start, Address end, std::uint64_t file_offset, const FileIdentity& identity);
+  void map_into(Process& process, Address start, Address end, std::uint64_t file_offset,
+                const FileIdentity& identity);
 
   FileRegistry& files_;
   absl::flat_hash_map<std::int32_t, std::unique_ptr<Process>> processes_;

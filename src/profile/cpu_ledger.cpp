@@ -27,9 +27,11 @@ void CpuLedger::take(ThreadKey thread, Loss loss, std::int64_t value, std::vecto
   explained_ += value;
 }
 
-// Names `missing` time of one thread. Lost and throttled samples are known by number, not by thread, so they explain
-// what exceeds the tail that every thread has; then, without privilege, it was the kernel; else sampling came late.
-void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::int64_t exact_total, std::vector<Entry>& entries) {
+// Names `missing` time of one thread. Lost and throttled samples are known by number, not by thread, so they
+// explain what exceeds the tail that every thread has; then, without privilege, it was the kernel; else
+// sampling came late.
+void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::int64_t exact_total,
+                       std::vector<Entry>& entries) {
   std::int64_t balanced = std::min(surplus_, std::max<std::int64_t>(0, missing));
   surplus_ -= balanced;
   missing = std::min(missing - balanced, exact_total - explained_);
@@ -53,7 +55,8 @@ std::vector<CpuLedger::Entry> CpuLedger::close_ended(std::int64_t exact_total) {
     if (!account.has_ended) return false;
     std::int64_t difference = account.total - account.sampled - account.reported;
     if (difference < 0) surplus_ -= difference;
-    if (difference > 0) missing.push_back({{static_cast<Pid>(key >> 32U), static_cast<Tid>(key & 0xffffffffU)}, difference});
+    if (difference > 0)
+      missing.push_back({{static_cast<Pid>(key >> 32U), static_cast<Tid>(key & 0xffffffffU)}, difference});
     return true;
   });
   std::vector<Entry> entries;
@@ -61,8 +64,9 @@ std::vector<CpuLedger::Entry> CpuLedger::close_ended(std::int64_t exact_total) {
   return entries;
 }
 
-std::vector<CpuLedger::Entry> CpuLedger::close_living(std::int64_t exact_total, std::span<const ThreadTotal> living,
-                                                      ThreadKey rest, bool is_final) {
+std::vector<CpuLedger::Entry> CpuLedger::close_living(std::int64_t exact_total,
+                                                      std::span<const ThreadTotal> living, ThreadKey rest,
+                                                      bool is_final) {
   std::vector<Entry> entries;
   for (const ThreadTotal& thread : living) {
     Account& account = accounts_[key_of(thread.thread)];

@@ -11,16 +11,18 @@
 
 namespace ddprof {
 
-// Makes a CPU profile add up. A sample stands for one period of CPU time, but a task that ends within its first period
-// is never sampled, nor is the rest of any task's last period; rings overflow; and without privilege time in the
-// kernel gives no samples. The kernel knows the exact time of each task all the same. The ledger keeps both sides and
-// says, when a period closes, which time no sample stands for, by thread and by cause.
+// Makes a CPU profile add up. A sample stands for one period of CPU time, but a task that ends within its
+// first period is never sampled, nor is the rest of any task's last period; rings overflow; and without
+// privilege time in the kernel gives no samples. The kernel knows the exact time of each task all the same.
+// The ledger keeps both sides and says, when a period closes, which time no sample stands for, by thread and
+// by cause.
 //
-// Maths (docs/sampling.md): for a thread with exact time T and n samples of period P, T - nP is in [0, P) plus what
-// was lost. While the thread lives, up to P of it is only not sampled *yet* and waits for the next period. Sibling
-// threads that follow each other on a CPU swap their perf contexts, timers included, so a sample may be charged to the
-// next thread: T - nP can be negative for one and too large for the other. What one has too much, another has too
-// little; the entries balance it, so that their sum never exceeds the exact total.
+// Maths (docs/sampling.md): for a thread with exact time T and n samples of period P, T - nP is in [0, P)
+// plus what was lost. While the thread lives, up to P of it is only not sampled *yet* and waits for the next
+// period. Sibling threads that follow each other on a CPU swap their perf contexts, timers included, so a
+// sample may be charged to the next thread: T - nP can be negative for one and too large for the other. What
+// one has too much, another has too little; the entries balance it, so that their sum never exceeds the exact
+// total.
 class CpuLedger {
  public:
   struct Entry {
@@ -43,12 +45,13 @@ class CpuLedger {
   void add_lost(std::uint64_t records) { lost_budget_ += static_cast<std::int64_t>(records) * period_; }
   void add_throttled(std::int64_t value) { throttled_budget_ += value; }
 
-  // Closing a period, first part: what is missing of tasks that have ended. `exact_total` is the sum over all tasks
-  // since the beginning.
+  // Closing a period, first part: what is missing of tasks that have ended. `exact_total` is the sum over all
+  // tasks since the beginning.
   std::vector<Entry> close_ended(std::int64_t exact_total);
-  // Second part. `living` are exact totals of living threads where known. What belongs to no known thread goes to `rest`, the thread that was followed first. When `is_final`,
-  // nothing waits for a next period.
-  std::vector<Entry> close_living(std::int64_t exact_total, std::span<const ThreadTotal> living, ThreadKey rest, bool is_final);
+  // Second part. `living` are exact totals of living threads where known. What belongs to no known thread
+  // goes to `rest`, the thread that was followed first. When `is_final`, nothing waits for a next period.
+  std::vector<Entry> close_living(std::int64_t exact_total, std::span<const ThreadTotal> living,
+                                  ThreadKey rest, bool is_final);
 
   // Samples and entries so far.
   [[nodiscard]] std::int64_t explained() const { return explained_; }
@@ -72,7 +75,7 @@ class CpuLedger {
   std::int64_t period_;
   bool samples_kernel_;
   std::int64_t explained_ = 0;
-  std::int64_t surplus_ = 0;  // samples of ended threads beyond their exact time
+  std::int64_t surplus_ = 0;      // samples of ended threads beyond their exact time
   std::int64_t lost_budget_ = 0;  // time that lost records could stand for, and that no entry has named yet
   std::int64_t throttled_budget_ = 0;
   absl::flat_hash_map<std::uint64_t, Account> accounts_;

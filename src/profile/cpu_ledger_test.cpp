@@ -87,8 +87,8 @@ TEST(CpuLedger, LivingThreadsAreChargedOnlyOnce) {
 TEST(CpuLedger, ASampleChargedToTheWrongSiblingIsBalanced) {
   CpuLedger ledger(kPeriod, true);
   for (int i = 0; i < 3; ++i) ledger.add_sample(kMain, kPeriod);
-  ledger.add_task_total(kMain, 2 * kPeriod + 5'000'000);    // half a period too many samples
-  ledger.add_task_total(kWorker, 8'000'000);                // which this one misses
+  ledger.add_task_total(kMain, 2 * kPeriod + 5'000'000);  // half a period too many samples
+  ledger.add_task_total(kWorker, 8'000'000);              // which this one misses
   EXPECT_EQ(sum(ledger.close_ended(3 * kPeriod + 3'000'000)), 3'000'000);
 }
 

@@ -6,14 +6,15 @@ namespace ddprof {
 
 std::int64_t column_sum(const AggregatedProfile& profile, std::uint32_t column) {
   std::int64_t sum = 0;
-  for (std::size_t i = column; i < profile.values.size(); i += profile.columns.size()) sum += profile.values[i];
+  for (std::size_t i = column; i < profile.values.size(); i += profile.columns.size())
+    sum += profile.values[i];
   return sum;
 }
 
 namespace {
 
-// Replaces the values of column `from` by what `total` gives them in proportion, added to column `to`. Rounding prefix
-// sums instead of values makes the parts add up to the whole.
+// Replaces the values of column `from` by what `total` gives them in proportion, added to column `to`.
+// Rounding prefix sums instead of values makes the parts add up to the whole.
 void distribute(AggregatedProfile& profile, std::uint32_t from, std::uint32_t to, std::int64_t total) {
   const std::int64_t sum = column_sum(profile, from);
   if (sum <= 0 || total < 0) return;
@@ -30,7 +31,8 @@ void distribute(AggregatedProfile& profile, std::uint32_t from, std::uint32_t to
 
 }  // namespace
 
-void fold_estimates(AggregatedProfile& profile, std::uint32_t estimate, std::uint32_t exact, std::int64_t total) {
+void fold_estimates(AggregatedProfile& profile, std::uint32_t estimate, std::uint32_t exact,
+                    std::int64_t total) {
   distribute(profile, estimate, exact, total);
 }
 

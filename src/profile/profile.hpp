@@ -10,9 +10,9 @@
 
 namespace ddprof {
 
-// The one internal model of a finished profile: run-time addresses, mappings, inline chains, value columns, labels.
-// Encoders choose their own names, address form and aggregation from it; decoders produce it. Strings are indices
-// into `strings`, where 0 is always "".
+// The one internal model of a finished profile: run-time addresses, mappings, inline chains, value columns,
+// labels. Encoders choose their own names, address form and aggregation from it; decoders produce it. Strings
+// are indices into `strings`, where 0 is always "".
 
 using StringIndex = std::uint32_t;
 
@@ -52,7 +52,7 @@ struct ProfileLocation {
 
 struct ProfileLabel {
   StringIndex key = 0;
-  StringIndex text = 0;      // 0: a number
+  StringIndex text = 0;  // 0: a number
   std::int64_t number = 0;
   StringIndex unit = 0;
 };
@@ -67,7 +67,7 @@ struct Profile {
   std::vector<ValueType> value_types;
   ValueType period_type;
   std::int64_t period = 0;
-  std::int64_t time_ns = 0;      // Unix time of the start
+  std::int64_t time_ns = 0;  // Unix time of the start
   std::int64_t duration_ns = 0;
   StringIndex default_value_type = 0;
   std::vector<ProfileMapping> mappings;

@@ -13,7 +13,8 @@ namespace ddprof {
 std::optional<std::int64_t> ChargedTime::read() const {
   auto text = read_file(fmt::format("/proc/{}/stat", to_int(pid_)));
   if (!text) return std::nullopt;
-  // The name may hold spaces and parentheses: fields are counted from the last one. utime is the 12th behind it.
+  // The name may hold spaces and parentheses: fields are counted from the last one. utime is the 12th behind
+  // it.
   std::size_t name_end = text->rfind(") ");
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text->substr(name_end + 2));
@@ -36,7 +37,8 @@ std::int64_t ChargedTime::at(std::int64_t counted) {
   // Gone: what perf has counted since was charged in the same proportion.
   if (last_counted_ <= 0 || last_charged_ <= last_counted_) return counted;
   double ratio = static_cast<double>(last_charged_) / static_cast<double>(last_counted_);
-  return last_charged_ + static_cast<std::int64_t>(static_cast<double>(std::max<std::int64_t>(0, counted - last_counted_)) * ratio);
+  return last_charged_ + static_cast<std::int64_t>(
+                             static_cast<double>(std::max<std::int64_t>(0, counted - last_counted_)) * ratio);
 }
 
 }  // namespace ddprof

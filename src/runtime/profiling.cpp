@@ -23,7 +23,8 @@ Result<void> set_affinity(const std::string& mask) {
     const char text[] = {*digit, '\0'};
     char* end = nullptr;
     unsigned long value = std::strtoul(text, &end, 16);
-    if (end == text) return make_error(ErrorCode::invalid_argument, "--cpu-affinity {}: not a hexadecimal mask", mask);
+    if (end == text)
+      return make_error(ErrorCode::invalid_argument, "--cpu-affinity {}: not a hexadecimal mask", mask);
     for (unsigned i = 0; i < 4; ++i) {
       if ((value >> i & 1U) != 0 && bit + i < CPU_SETSIZE) CPU_SET(bit + i, &cpus);
     }

@@ -20,7 +20,7 @@ struct ProfilingRequest {
   std::optional<int> nice;
   std::string cpu_affinity;  // hexadecimal mask
   bool quiet = false;
-  std::function<void(const Error&)> say_error;          // one line on the user's terminal or log
+  std::function<void(const Error&)> say_error;  // one line on the user's terminal or log
   std::function<void(const Summary&)> say_summary;
 };
 

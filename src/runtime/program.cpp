@@ -14,7 +14,8 @@ namespace {
 Result<std::string> check_executable(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return errno_error(errno, "cannot run " + path);
-  if (S_ISDIR(status.st_mode)) return make_error(ErrorCode::permission_denied, "cannot run {}: is a directory", path);
+  if (S_ISDIR(status.st_mode))
+    return make_error(ErrorCode::permission_denied, "cannot run {}: is a directory", path);
   if (::access(path.c_str(), X_OK) != 0) {
     return with_hint(errno_error(errno, "cannot run " + path), "make it executable: chmod +x " + path);
   }
@@ -40,7 +41,9 @@ Result<std::string> find_program(const std::string& name) {
   }
 }
 
-int exit_status_of(const Error& error) { return error.code == ErrorCode::not_found ? kExitNotFound : kExitNotExecutable; }
+int exit_status_of(const Error& error) {
+  return error.code == ErrorCode::not_found ? kExitNotFound : kExitNotExecutable;
+}
 
 Error exec_program(const std::vector<std::string>& program) {
   std::vector<char*> arguments;

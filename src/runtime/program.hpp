@@ -7,7 +7,7 @@
 
 namespace ddprof {
 
-inline constexpr int kExitNotFound = 127;       // as shells do
+inline constexpr int kExitNotFound = 127;  // as shells do
 inline constexpr int kExitNotExecutable = 126;
 
 // Finds `name` as execvp would and checks that it may be executed, before anything is started for it.

@@ -126,7 +126,8 @@ class TargetSignals {
   TargetSignals& operator=(const TargetSignals&) = delete;
 
  private:
-  struct sigaction interrupt_ {}, quit_ {}, terminate_ {}, hang_up_ {};
+  struct sigaction interrupt_ {
+  }, quit_{}, terminate_{}, hang_up_{};
 };
 
 }  // namespace
@@ -159,8 +160,10 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     return exit_status_of(error);
   }
   ChildEnd end(child->pid);
-  // Without a duration a session ends only when the target does; its last breath may come after its last record.
-  request.session.charged_cpu = [&end, may_wait = !request.session.duration](std::int64_t counted, bool is_final) {
+  // Without a duration a session ends only when the target does; its last breath may come after its last
+  // record.
+  request.session.charged_cpu = [&end, may_wait = !request.session.duration](std::int64_t counted,
+                                                                             bool is_final) {
     return is_final ? end.charged_cpu(counted, may_wait) : counted;
   };
   if (prepared) request.say_summary(profile(*prepared, target, request, child_ended.requested()));

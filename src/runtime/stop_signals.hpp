@@ -9,8 +9,8 @@
 
 namespace ddprof {
 
-// Turns signals into a request to stop, and a descriptor that wakes whoever waits in poll(). Restores the dispositions
-// when it goes. One at a time: handlers are global by nature.
+// Turns signals into a request to stop, and a descriptor that wakes whoever waits in poll(). Restores the
+// dispositions when it goes. One at a time: handlers are global by nature.
 class StopSignals {
  public:
   explicit StopSignals(std::initializer_list<int> signals);

@@ -23,11 +23,14 @@ namespace {
 constexpr int kReadyTimeoutMilliseconds = 2000;
 constexpr std::string_view kReady = "ready";
 
-// fork() without SIGCHLD at the end: the target may have that signal blocked, and would find it pending after exec.
-pid_t fork_silently() { return static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr)); }
+// fork() without SIGCHLD at the end: the target may have that signal blocked, and would find it pending after
+// exec.
+pid_t fork_silently() {
+  return static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
+}
 
-// The daemon keeps nothing of the user's but a terminal to print its summary on: whoever reads our standard output
-// through a pipe must see it end when the target ends.
+// The daemon keeps nothing of the user's but a terminal to print its summary on: whoever reads our standard
+// output through a pipe must see it end when the target ends.
 void let_go_of_the_users_descriptors(int keep, bool keep_output) {
   bool has_terminal = ::isatty(STDERR_FILENO) == 1;
   UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -61,7 +64,8 @@ void tell(int fd, std::string_view message) {
   request.perf.wake_fd = signals.wake_fd();
   PerfTarget perf_target = PerfTarget::command(target);
   auto limited = apply_limits(request);
-  auto prepared = limited ? prepare(perf_target, request) : Result<PreparedProfiling>(std::move(limited).error());
+  auto prepared =
+      limited ? prepare(perf_target, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
     const Error& error = prepared.error();
     tell(ready.get(), error.message + (error.hint.empty() ? "" : "\n  try: " + error.hint));

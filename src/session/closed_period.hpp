@@ -12,14 +12,15 @@
 
 namespace ddprof {
 
-// Everything that naming, encoding and sending one period need, as values: it crosses to the finishing thread.
+// Everything that naming, encoding and sending one period need, as values: it crosses to the finishing
+// thread.
 struct ClosedPeriod {
   std::uint64_t sequence = 0;
   AggregatedProfile profile;
-  std::uint32_t visible_columns = 0;  // the columns behind these are internal
-  std::vector<TaskNames> labels;      // of profile.threads
+  std::uint32_t visible_columns = 0;                   // the columns behind these are internal
+  std::vector<TaskNames> labels;                       // of profile.threads
   std::vector<std::shared_ptr<const CodeFile>> files;  // by FileId
-  std::vector<CodeMapping> mappings;  // one per distinct piece of code
+  std::vector<CodeMapping> mappings;                   // one per distinct piece of code
   Nanoseconds unix_start{};
   std::string period_type, period_unit;
   std::int64_t period = 0;

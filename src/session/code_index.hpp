@@ -13,8 +13,8 @@
 
 namespace ddprof {
 
-// Joins what the process table knows (which file is mapped where) with what the unwinder needs (its compiled table).
-// A table is compiled when the first sample needs it, once per file and run.
+// Joins what the process table knows (which file is mapped where) with what the unwinder needs (its compiled
+// table). A table is compiled when the first sample needs it, once per file and run.
 class CodeIndex {
  public:
   explicit CodeIndex(const FileRegistry& files) : files_(files) {}
@@ -46,7 +46,8 @@ class CodeIndex {
   std::vector<bool> is_compiled_;
   absl::flat_hash_map<std::uint64_t, CachedMap> maps_;  // by generation
   std::vector<CodeMapping> representatives_;
-  absl::flat_hash_map<std::pair<std::uint32_t, std::uint64_t>, bool> is_represented_;  // by file and file offset
+  absl::flat_hash_map<std::pair<std::uint32_t, std::uint64_t>, bool>
+      is_represented_;  // by file and file offset
 };
 
 }  // namespace ddprof

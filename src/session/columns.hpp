@@ -10,8 +10,8 @@
 
 namespace ddprof {
 
-// Which column of the profile each event adds to. The first event also counts samples; clocks have a hidden column,
-// behind all visible ones, for estimates that are folded into the visible one when the period closes.
+// Which column of the profile each event adds to. The first event also counts samples; clocks have a hidden
+// column, behind all visible ones, for estimates that are folded into the visible one when the period closes.
 struct ColumnLayout {
   struct EventColumns {
     std::optional<std::uint32_t> samples;

@@ -14,8 +14,8 @@
 
 namespace ddprof {
 
-// Names, encodes and sends closed periods on a thread of its own, so that sampling never waits for a file system or a
-// peer. Between the two is a queue of five that drops the oldest and counts it.
+// Names, encodes and sends closed periods on a thread of its own, so that sampling never waits for a file
+// system or a peer. Between the two is a queue of five that drops the oldest and counts it.
 class Finisher {
  public:
   static constexpr std::size_t kQueueLength = 5;

@@ -20,7 +20,8 @@ constexpr std::size_t kMaxCachedNames = 200'000;
 constexpr std::size_t kMaxSymbolBytes = 16U << 20U;
 
 std::string readable_offset(const CodeFile* file, std::uint64_t address) {
-  if (file == nullptr || file->kind == CodeFile::Kind::jit) return fmt::format("[anonymous code]+{:#x}", address);
+  if (file == nullptr || file->kind == CodeFile::Kind::jit)
+    return fmt::format("[anonymous code]+{:#x}", address);
   return fmt::format("{}+{:#x}", file->base_name(), address);
 }
 
@@ -51,7 +52,8 @@ class LocationTable {
 
   std::uint32_t add(const Frame& frame, const Namer::Name& name) {
     ProfileLine line{builder_.add_function(name.readable, name.linker)};
-    if (frame.kind == FrameKind::kernel) return builder_.add_location(kernel_mapping(name), {frame.address}, {&line, 1});
+    if (frame.kind == FrameKind::kernel)
+      return builder_.add_location(kernel_mapping(name), {frame.address}, {&line, 1});
     if (frame.kind != FrameKind::user) return builder_.add_named_location(name.readable);
     const CodeMapping* mapping = find_mapping(frame);
     if (mapping == nullptr) return builder_.add_location(kNoMapping, {frame.address}, {&line, 1});
@@ -64,7 +66,8 @@ class LocationTable {
     auto known = by_file_.find(to_int(frame.file));
     if (known == by_file_.end()) return nullptr;
     for (std::size_t index : known->second) {
-      if (period_.mappings[index].contains({frame.address + period_.mappings[index].bias})) return &period_.mappings[index];
+      if (period_.mappings[index].contains({frame.address + period_.mappings[index].bias}))
+        return &period_.mappings[index];
     }
     return nullptr;
   }
@@ -124,10 +127,12 @@ Namer::Name Namer::user_name(const Frame& frame, const CodeFile* file) {
   if (is_enabled_ && file != nullptr) {
     Symbols& symbols = symbols_of(frame.file, *file);
     if (symbols.table) {
-      if (auto symbol = symbols.table->find(frame.address)) return {demangle(symbol->name), std::string(symbol->name), true};
+      if (auto symbol = symbols.table->find(frame.address))
+        return {demangle(symbol->name), std::string(symbol->name), true};
     }
     if (symbols.jit) {
-      if (auto symbol = symbols.jit->find(frame.address)) return {std::string(symbol->name), std::string(symbol->name), true};
+      if (auto symbol = symbols.jit->find(frame.address))
+        return {std::string(symbol->name), std::string(symbol->name), true};
     }
   }
   std::string name = readable_offset(file, frame.address);
@@ -180,7 +185,8 @@ Profile Namer::name(const ClosedPeriod& period) {
     const ThreadKey thread = aggregated.threads[from.thread];
     const auto& labels = period.labels[from.thread];
     ProfileSample sample;
-    for (std::uint32_t frame : aggregated.stack(from.stack)) sample.locations.push_back(location_of_frame[frame]);
+    for (std::uint32_t frame : aggregated.stack(from.stack))
+      sample.locations.push_back(location_of_frame[frame]);
     auto values = aggregated.sample_values(i).first(period.visible_columns);
     sample.values.assign(values.begin(), values.end());
     sample.labels.push_back(builder.number_label(kThreadIdLabel, to_int(thread.tid)));
@@ -192,7 +198,8 @@ Profile Namer::name(const ClosedPeriod& period) {
 
   Profile& profile = builder.profile();
   for (std::uint32_t column = 0; column < period.visible_columns; ++column) {
-    profile.value_types.push_back(builder.value_type(aggregated.columns[column].type, aggregated.columns[column].unit));
+    profile.value_types.push_back(
+        builder.value_type(aggregated.columns[column].type, aggregated.columns[column].unit));
   }
   profile.period_type = builder.value_type(period.period_type, period.period_unit);
   profile.period = period.period;

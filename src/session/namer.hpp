@@ -17,8 +17,8 @@
 
 namespace ddprof {
 
-// Gives frames their names, once per distinct address, and turns a closed period into the profile model. Lives on the
-// finishing thread; its caches outlive periods.
+// Gives frames their names, once per distinct address, and turns a closed period into the profile model.
+// Lives on the finishing thread; its caches outlive periods.
 class Namer {
  public:
   explicit Namer(bool is_enabled) : is_enabled_(is_enabled) {}

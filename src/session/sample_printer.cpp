@@ -5,9 +5,10 @@ namespace ddprof {
 std::string sample_line(const SampleEvent& sample, const BuiltStack& stack, const ProcessTable& processes,
                         const FileRegistry& files, Namer& namer) {
   const Process* process = processes.find(sample.pid);
-  std::string line = fmt::format("{:.9f} {}/{} {}/{} cpu={} {}:", static_cast<double>(sample.time.count()) / 1e9,
-                                 process != nullptr ? process->name : "?", to_int(sample.pid),
-                                 processes.thread_name(sample.pid, sample.tid), to_int(sample.tid), sample.cpu, sample.value);
+  std::string line = fmt::format(
+      "{:.9f} {}/{} {}/{} cpu={} {}:", static_cast<double>(sample.time.count()) / 1e9,
+      process != nullptr ? process->name : "?", to_int(sample.pid),
+      processes.thread_name(sample.pid, sample.tid), to_int(sample.tid), sample.cpu, sample.value);
   const char* separator = " ";
   for (const Frame& frame : stack.frames) {
     line += separator + namer.name(frame, files.file(frame.file).get()).readable;

@@ -26,7 +26,8 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       columns_(options_.events),
       aggregator_(columns_.columns),
       finisher_(destination, options_.symbolize) {
-  auto clock = std::find_if(options_.events.begin(), options_.events.end(), [](const EventSpec& spec) { return spec.is_clock; });
+  auto clock = std::find_if(options_.events.begin(), options_.events.end(),
+                            [](const EventSpec& spec) { return spec.is_clock; });
   if (clock != options_.events.end()) {
     clock_event_ = static_cast<std::uint32_t>(clock - options_.events.begin());
     ledger_.emplace(clock->sample_value(), options_.samples_kernel);
@@ -51,7 +52,8 @@ Summary Session::run(const std::atomic<bool>& stop) {
       options_.notices.push_back(collected.error().message);
       break;
     }
-    // While something happens, look often: a fork storm has to be noticed while it rages. An idle target is left alone.
+    // While something happens, look often: a fork storm has to be noticed while it rages. An idle target is
+    // left alone.
     pace_ = handled_ != handled_before ? kBusyPace : std::min(pace_ * 2, kIdlePace);
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
@@ -69,7 +71,8 @@ Summary Session::run(const std::atomic<bool>& stop) {
   }
 
   // From here on nothing is sampled any more: what the rings still hold is the rest.
-  if (auto drained = collector_.drain(dispatch); !drained) options_.notices.push_back(drained.error().message);
+  if (auto drained = collector_.drain(dispatch); !drained)
+    options_.notices.push_back(drained.error().message);
   close_period(true);
   finisher_.finish();
   update_summary();
@@ -97,17 +100,21 @@ void Session::handle(const SampleEvent& sample) {
   if (stack.reason != StopReason::complete) stopped_[{stack.reason, stack.stop_file}]++;
   if (options_.on_sample) options_.on_sample(sample, stack, processes_, files_);
   if (options_.on_stack && sample.has_registers) {
-    options_.on_stack(sample, stacks_.user_stack(), code_.modules(processes_.find_or_read(sample.pid)), code_.rules(), files_);
+    options_.on_stack(sample, stacks_.user_stack(), code_.modules(processes_.find_or_read(sample.pid)),
+                      code_.rules(), files_);
   }
 }
 
 void Session::handle(const MapEvent& event) {
   if (!event.is_executable) return;
-  FileIdentity identity{std::string(event.path), event.device_major, event.device_minor, event.inode, event.build_id};
+  FileIdentity identity{std::string(event.path), event.device_major, event.device_minor, event.inode,
+                        event.build_id};
   processes_.map(event.pid, event.start, event.length, event.file_offset, identity);
 }
 
-void Session::handle(const ForkEvent& event) { processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid); }
+void Session::handle(const ForkEvent& event) {
+  processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid);
+}
 
 void Session::handle(const CommEvent& event) {
   processes_.rename(event.pid, event.tid, event.comm, event.is_exec);
@@ -137,8 +144,8 @@ void Session::handle(const ThrottleEvent& event) {
 std::int64_t Session::account_cpu_time(bool is_final) {
   auto exact = collector_.exact_total(clock_event_);
   if (!exact) return estimated_;
-  // Counters do not see the very start and end of a task, and count what a hypervisor stole; what was charged is the
-  // truth, unless it is so much less that some tasks are not in it (nobody waited for them).
+  // Counters do not see the very start and end of a task, and count what a hypervisor stole; what was charged
+  // is the truth, unless it is so much less that some tasks are not in it (nobody waited for them).
   if (options_.charged_cpu) {
     std::int64_t charged = options_.charged_cpu(*exact, is_final);
     if (charged > *exact - *exact / 4) exact = charged;
@@ -168,8 +175,8 @@ std::int64_t Session::account_cpu_time(bool is_final) {
   return estimate;
 }
 
-// Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was charged. Shares
-// stay what they are; the sum is what the kernel says.
+// Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was
+// charged. Shares stay what they are; the sum is what the kernel says.
 void Session::take_back_excess(AggregatedProfile& profile, std::uint32_t column) {
   std::int64_t sum = column_sum(profile, column);
   if (summary_.exact_cpu) {
@@ -207,7 +214,8 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
   for (ThreadKey thread : profile.threads) {
     period.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
   }
-  for (std::size_t id = 0; id < files_.size(); ++id) period.files.push_back(files_.file(static_cast<FileId>(id)));
+  for (std::size_t id = 0; id < files_.size(); ++id)
+    period.files.push_back(files_.file(static_cast<FileId>(id)));
   period.mappings = code_.representatives();
   period.unix_start = unix_now() - (monotonic_now() - profile.start);
   period.period_type = first.label;
@@ -227,7 +235,9 @@ std::chrono::milliseconds Session::time_to_wait() const {
   bool is_beginning = now - started_ < kBeginning;
   auto wait = is_beginning ? std::min(pace_, kFirstPace) : pace_;
   wait = options_.on_progress ? std::min(wait, 1'000ms) : wait;
-  auto until = [&](Nanoseconds moment) { return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0))); };
+  auto until = [&](Nanoseconds moment) {
+    return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0)));
+  };
   if (options_.period) wait = std::min(wait, until(period_started_ + *options_.period));
   if (options_.duration) wait = std::min(wait, until(started_ + *options_.duration));
   return wait;

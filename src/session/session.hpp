@@ -37,11 +37,14 @@ struct SessionOptions {
   bool symbolize = true;
   std::string service;
   std::vector<std::string> notices;
-  // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector counted.
-  // Asked about once a second, so that the last answer is fresh when the target ends.
+  // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector
+  // counted. Asked about once a second, so that the last answer is fresh when the target ends.
   std::function<std::int64_t(std::int64_t counted, bool is_final)> charged_cpu;
-  std::function<void(const SampleEvent&, const BuiltStack&, const ProcessTable&, const FileRegistry&)> on_sample;  // --show-samples
-  std::function<void(const SampleEvent&, const Stack&, const ModuleMap&, const RuleDictionary&, const FileRegistry&)> on_stack;  // stack cases
+  std::function<void(const SampleEvent&, const BuiltStack&, const ProcessTable&, const FileRegistry&)>
+      on_sample;  // --show-samples
+  std::function<void(const SampleEvent&, const Stack&, const ModuleMap&, const RuleDictionary&,
+                     const FileRegistry&)>
+      on_stack;                                     // stack cases
   std::function<void(const Summary&)> on_progress;  // about once a second, while there is something to do
 };
 
@@ -50,8 +53,8 @@ class Session {
  public:
   Session(Collector& collector, Destination& destination, SessionOptions options);
 
-  // Until the target has ended, the duration is over or `stop` is set. Everything collected has been sent, or has
-  // failed with a reason in the summary, when it returns.
+  // Until the target has ended, the duration is over or `stop` is set. Everything collected has been sent, or
+  // has failed with a reason in the summary, when it returns.
   Summary run(const std::atomic<bool>& stop);
 
  private:
@@ -93,7 +96,7 @@ class Session {
   std::map<std::pair<StopReason, FileId>, std::uint64_t> stopped_;
   std::int64_t estimated_ = 0;         // CPU time of this period's estimates, as sampled
   std::int64_t estimated_before_ = 0;  // CPU time of earlier periods that was told by estimates
-  std::int64_t accounted_ = 0;  // CPU time in the profiles of earlier periods
+  std::int64_t accounted_ = 0;         // CPU time in the profiles of earlier periods
   std::uint64_t sequence_ = 0;
   std::uint64_t handled_ = 0;  // events
   std::chrono::milliseconds pace_{1};

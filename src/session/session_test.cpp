@@ -96,7 +96,8 @@ class SessionTest : public ::testing::Test {
 
 TEST_F(SessionTest, TheProfileAddsUpToWhatTheKernelCharged) {
   collector.batches = {{sample(), sample()}};
-  collector.rest = {sample(Tid{7}), ExitEvent{kPid, Tid{7}, {}}, TaskTotalEvent{kPid, Tid{7}, 0, kPeriod + 5'000'000}};
+  collector.rest = {sample(Tid{7}), ExitEvent{kPid, Tid{7}, {}},
+                    TaskTotalEvent{kPid, Tid{7}, 0, kPeriod + 5'000'000}};
   collector.total = 3 * kPeriod + 5'000'000 + 2'000'000;
   Summary summary = run();
 
@@ -134,12 +135,14 @@ TEST_F(SessionTest, AnIncompleteStackEndsInItsReason) {
 
 TEST_F(SessionTest, SamplesCarryNamesOfThreadAndProcess) {
   collector.batches = {{CommEvent{kPid, kTid, {}, true, "server"}, ForkEvent{kPid, kPid, Tid{9}, kTid, {}},
-                        CommEvent{kPid, Tid{9}, {}, false, "worker"}, sample(Tid{9}), ExitEvent{kPid, Tid{9}, {}}}};
+                        CommEvent{kPid, Tid{9}, {}, false, "worker"}, sample(Tid{9}),
+                        ExitEvent{kPid, Tid{9}, {}}}};
   run();
   const Profile& profile = destination.profiles.front();
   std::map<std::string, std::string> labels;
   for (const ProfileLabel& label : profile.samples.front().labels) {
-    labels[std::string(profile.text(label.key))] = label.text != 0 ? std::string(profile.text(label.text)) : std::to_string(label.number);
+    labels[std::string(profile.text(label.key))] =
+        label.text != 0 ? std::string(profile.text(label.text)) : std::to_string(label.number);
   }
   EXPECT_EQ(labels["thread name"], "worker");
   EXPECT_EQ(labels["thread id"], "9");
@@ -169,7 +172,8 @@ TEST(Summary, TheClosingLineSaysWhatWasMissed) {
   Summary summary;
   summary.stacks = 8412;
   summary.stopped[{StopReason::no_unwind_info, "libfoo.so"}] = 23;
-  EXPECT_EQ(closing_line(summary), "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)");
+  EXPECT_EQ(closing_line(summary),
+            "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)");
   summary.stopped.clear();
   EXPECT_EQ(closing_line(summary), "8,412 samples, 0 lost, 0 stacks truncated");
 }

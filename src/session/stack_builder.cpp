@@ -28,7 +28,8 @@ void StackBuilder::unwind(const SampleEvent& sample, const Process& process) {
   unwinder_.unwind(sample.registers, copy, code_.modules(process), outer, &live_, stack_);
   // A handler on a stack of its own: the copy holds that one, the frames that it interrupted are elsewhere.
   if (outer == nullptr && stack_.reason == StopReason::truncated_copy) {
-    unwinder_.unwind(sample.registers, copy, code_.modules(process), outer_frames(sample, true), &live_, stack_);
+    unwinder_.unwind(sample.registers, copy, code_.modules(process), outer_frames(sample, true), &live_,
+                     stack_);
   }
 }
 
@@ -44,7 +45,8 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
   } else {
     Process& process = processes_.find_or_read(sample.pid);
     unwind(sample, process);
-    bool is_unexplained = stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::no_unwind_info;
+    bool is_unexplained =
+        stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::no_unwind_info;
     if (is_unexplained && processes_.backfill(process)) unwind(sample, process);
     frames_.insert(frames_.end(), stack_.frames.begin(), stack_.frames.end());
   }

@@ -23,8 +23,8 @@ struct BuiltStack {
   bool is_deep = false;  // reaches beyond what was copied, completed or not
 };
 
-// From registers and bytes to frames: chooses the process's modules, unwinds, completes deep stacks from what is known
-// of the thread, and reads /proc once for code that no record explained.
+// From registers and bytes to frames: chooses the process's modules, unwinds, completes deep stacks from what
+// is known of the thread, and reads /proc once for code that no record explained.
 class StackBuilder {
  public:
   StackBuilder(ProcessTable& processes, CodeIndex& code, Architecture architecture)

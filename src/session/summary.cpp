@@ -10,7 +10,9 @@ namespace ddprof {
 
 namespace {
 
-std::string seconds(std::int64_t nanoseconds) { return fmt::format("{:.3f} s", static_cast<double>(nanoseconds) / 1e9); }
+std::string seconds(std::int64_t nanoseconds) {
+  return fmt::format("{:.3f} s", static_cast<double>(nanoseconds) / 1e9);
+}
 
 double percent(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0;
@@ -29,7 +31,8 @@ std::vector<std::pair<std::string, std::uint64_t>> stop_reasons(const Summary& s
   std::map<std::string, std::uint64_t> by_text;
   for (const auto& [key, count] : summary.stopped) by_text[reason_text(key.first, key.second)] += count;
   std::vector<std::pair<std::string, std::uint64_t>> sorted(by_text.begin(), by_text.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& left, const auto& right) { return left.second > right.second; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& left, const auto& right) { return left.second > right.second; });
   return sorted;
 }
 
@@ -49,7 +52,9 @@ std::string with_thousands(std::uint64_t number) {
 void measure_self(Summary& summary) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  auto time = [](const timeval& value) { return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec); };
+  auto time = [](const timeval& value) {
+    return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec);
+  };
   summary.own_cpu = time(usage.ru_utime) + time(usage.ru_stime);
   summary.own_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
@@ -61,39 +66,54 @@ std::string closing_line(const Summary& summary) {
   std::string line = fmt::format("{} samples, {} lost, {} stacks truncated", with_thousands(summary.stacks),
                                  with_thousands(summary.collector.lost_records), with_thousands(truncated));
   if (truncated == 0) return line;
-  return line + fmt::format(" ({:.1f} %: {}{})", percent(static_cast<std::int64_t>(truncated), static_cast<std::int64_t>(summary.stacks)),
-                            reasons.front().first, reasons.size() > 1 ? ", …" : "");
+  return line +
+         fmt::format(" ({:.1f} %: {}{})",
+                     percent(static_cast<std::int64_t>(truncated), static_cast<std::int64_t>(summary.stacks)),
+                     reasons.front().first, reasons.size() > 1 ? ", …" : "");
 }
 
 std::string render_summary(const Summary& summary) {
   std::string text = "ddprof: " + closing_line(summary) + "\n";
-  auto add = [&text](std::string_view name, const std::string& value) { text += fmt::format("  {:<10} {}\n", name, value); };
+  auto add = [&text](std::string_view name, const std::string& value) {
+    text += fmt::format("  {:<10} {}\n", name, value);
+  };
   auto reasons = stop_reasons(summary);
   if (reasons.size() > 1) {
-    for (const auto& [reason, count] : reasons) add("truncated", fmt::format("{}: {}", with_thousands(count), reason));
+    for (const auto& [reason, count] : reasons)
+      add("truncated", fmt::format("{}: {}", with_thousands(count), reason));
   }
   if (summary.exact_cpu) {
     std::int64_t total = *summary.exact_cpu;
-    add("target", fmt::format("{} of CPU in {}, {:.1f} % of it sampled", seconds(total), seconds(summary.duration.count()),
-                              std::min(100.0, percent(summary.sampled_cpu, total))));
+    add("target",
+        fmt::format("{} of CPU in {}, {:.1f} % of it sampled", seconds(total),
+                    seconds(summary.duration.count()), std::min(100.0, percent(summary.sampled_cpu, total))));
     for (const auto& [loss, value] : summary.losses) {
       if (value * 1000 < total) continue;  // below 0.1 %: in the profile, not worth a line
       add("", fmt::format("{} ({:.1f} %) {}", seconds(value), percent(value, total), loss_text(loss)));
     }
   } else {
-    add("target", fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu), seconds(summary.duration.count())));
+    add("target", fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu),
+                              seconds(summary.duration.count())));
   }
-  if (summary.collector.throttled > 0) add("throttled", fmt::format("{} times by the kernel", summary.collector.throttled));
-  if (summary.collector.filtered_samples > 0) add("filtered", fmt::format("{} samples of other processes", with_thousands(summary.collector.filtered_samples)));
-  if (summary.collector.malformed_records > 0) add("malformed", fmt::format("{} records", summary.collector.malformed_records));
-  add("engine", summary.engine + (summary.samples_kernel ? "" : "; user frames only: kernel frames need CAP_PERFMON or "
-                                                                "kernel.perf_event_paranoid <= 1"));
+  if (summary.collector.throttled > 0)
+    add("throttled", fmt::format("{} times by the kernel", summary.collector.throttled));
+  if (summary.collector.filtered_samples > 0)
+    add("filtered",
+        fmt::format("{} samples of other processes", with_thousands(summary.collector.filtered_samples)));
+  if (summary.collector.malformed_records > 0)
+    add("malformed", fmt::format("{} records", summary.collector.malformed_records));
+  add("engine",
+      summary.engine + (summary.samples_kernel ? ""
+                                               : "; user frames only: kernel frames need CAP_PERFMON or "
+                                                 "kernel.perf_event_paranoid <= 1"));
   for (const std::string& notice : summary.notices) add("notice", notice);
   add("ddprof", fmt::format("{} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
                             static_cast<double>(summary.own_memory_bytes) / (1 << 20)));
-  if (summary.outcome.dropped > 0) add("dropped", fmt::format("{} profiles: the destination was too slow", summary.outcome.dropped));
+  if (summary.outcome.dropped > 0)
+    add("dropped", fmt::format("{} profiles: the destination was too slow", summary.outcome.dropped));
   if (summary.outcome.first_error) {
-    add("failed", fmt::format("{} profiles: {}", summary.outcome.failed, summary.outcome.first_error->message));
+    add("failed",
+        fmt::format("{} profiles: {}", summary.outcome.failed, summary.outcome.first_error->message));
   }
   if (summary.outcome.sent > 0) add("profile", summary.output);
   return text;

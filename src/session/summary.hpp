@@ -18,7 +18,7 @@ namespace ddprof {
 struct Summary {
   Nanoseconds duration{};
   CollectorCounters collector;
-  std::uint64_t stacks = 0;  // samples that were unwound
+  std::uint64_t stacks = 0;                                             // samples that were unwound
   std::map<std::pair<StopReason, std::string>, std::uint64_t> stopped;  // by reason and module
   std::map<Loss, std::int64_t> losses;                                  // CPU time without a sample
   std::optional<std::int64_t> exact_cpu;                                // what the kernel charged

@@ -23,7 +23,8 @@ std::optional<std::int64_t> time_on_cpu(std::int32_t pid, std::int32_t tid) {
 
 void ThreadTimes::start_from(Pid pid) {
   std::error_code ignored;
-  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(pid)), ignored)) {
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(pid)), ignored)) {
     std::int32_t tid = std::atoi(task.path().filename().c_str());
     if (auto time = time_on_cpu(to_int(pid), tid)) baseline_[tid] = *time;
   }

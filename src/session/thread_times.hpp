@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "profile/cpu_ledger.hpp"
 #include "process/process_table.hpp"
+#include "profile/cpu_ledger.hpp"
 
 namespace ddprof {
 
-// Exact CPU time of living threads, from /proc/PID/task/TID/schedstat, counted from the moment that they were first
-// followed. Only asked for when a period closes with time that nothing explains.
+// Exact CPU time of living threads, from /proc/PID/task/TID/schedstat, counted from the moment that they were
+// first followed. Only asked for when a period closes with time that nothing explains.
 class ThreadTimes {
  public:
   // The threads that exist before the first record; later ones start at zero.

@@ -75,9 +75,9 @@ struct StackCaseSource {
 };
 
 // Makes a case of a live sample. Words of the stack that do not change the result become 0: what remains are
-// return addresses, frame pointers and the like, not the program's data. If the stack is incomplete, every word
-// that could be such an address stays too, for whoever is to mend the unwinder. Fails when what is kept does not
-// unwind like the sample.
+// return addresses, frame pointers and the like, not the program's data. If the stack is incomplete, every
+// word that could be such an address stays too, for whoever is to mend the unwinder. Fails when what is kept
+// does not unwind like the sample.
 [[nodiscard]] Result<StackCase> record_stack_case(const StackCaseSource& source);
 
 [[nodiscard]] std::string_view stop_reason_name(StopReason reason);

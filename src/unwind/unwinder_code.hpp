@@ -29,8 +29,8 @@ struct ReturnHint {
 // Code that does nothing but call rt_sigreturn: where signal handlers return to.
 [[nodiscard]] bool is_signal_trampoline(Architecture architecture, std::span<const std::byte> code);
 
-// Whether an x86-64 system call, and nothing but the test of its result, precedes: `before` are the bytes that end at the
-// address.
+// Whether an x86-64 system call, and nothing but the test of its result, precedes: `before` are the bytes
+// that end at the address.
 [[nodiscard]] bool is_after_system_call(std::span<const std::byte> before);
 
 }  // namespace ddprof

@@ -73,7 +73,8 @@ void UnwindWalk::note_step(const Caller& caller, How how) {
 bool UnwindWalk::holds_at_junction() {
   for (std::size_t i = 0; i < copied_count_; ++i) {
     std::uint64_t value = 0;
-    if (!read_live(copied_[i].slot, value) || (value & unwinder_.code_address_mask_) != copied_[i].value) return false;
+    if (!read_live(copied_[i].slot, value) || (value & unwinder_.code_address_mask_) != copied_[i].value)
+      return false;
   }
   return copied_count_ > 0;
 }

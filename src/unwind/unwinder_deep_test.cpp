@@ -31,7 +31,8 @@ class FakeMemory final : public MemoryReader {
     const std::size_t count = std::min<std::size_t>(into.size(), bytes.size() - offset);
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, into.begin());
     const std::uint64_t lost = changed_slot - address.value;
-    if (changed_slot >= address.value && lost + 8 <= count) std::memcpy(into.data() + lost, &kOtherCallSite, 8);
+    if (changed_slot >= address.value && lost + 8 <= count)
+      std::memcpy(into.data() + lost, &kOtherCallSite, 8);
     return count;
   }
   [[nodiscard]] Nanoseconds now() const override { return time; }
@@ -63,7 +64,8 @@ class UnwinderDeep : public testing::Test {
   // The word that holds the return address of the n-th frame from the leaf.
   std::uint64_t& return_of(std::size_t frame) { return scene_.stack[(frame + 1) * kWordsPerFrame - 1]; }
 
-  // By the time of the read the thread has returned through the outermost step that the copy of five frames holds.
+  // By the time of the read the thread has returned through the outermost step that the copy of five frames
+  // holds.
   void leave_junction() { memory_.changed_slot = scene_.address_of(5 * kWordsPerFrame - 1); }
 
   // A sample whose copy holds `copied` frames, at `time`, unwound 10 later.

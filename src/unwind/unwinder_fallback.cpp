@@ -27,7 +27,8 @@ bool UnwindWalk::step_without_rule() {
   }
   if (registers_ != nullptr && module != nullptr) {
     // A stub around a system call keeps nothing on the stack.
-    const bool is_after_call = is_x86_64() && is_after_system_call(module->code_before(pc_, kSystemCallBytes));
+    const bool is_after_call =
+        is_x86_64() && is_after_system_call(module->code_before(pc_, kSystemCallBytes));
     if (is_after_call && step_by_hint(ReturnHint{0, std::nullopt, false})) return true;
     if (is_after_call && is_newborn()) return stop(StopReason::complete);
     const auto hint = find_return_hint(unwinder_.architecture_, module->code_at(pc_));
@@ -36,8 +37,8 @@ bool UnwindWalk::step_without_rule() {
   return step_by_frame_pointer(module);
 }
 
-// A thread that has just been born in the system call of clone, which gave it 0 and a stack without a return address.
-// The rows of clone end before that call, because they would be wrong in the child.
+// A thread that has just been born in the system call of clone, which gave it 0 and a stack without a return
+// address. The rows of clone end before that call, because they would be wrong in the child.
 bool UnwindWalk::is_newborn() const {
   constexpr std::size_t kAccumulator = 0;
   return out_.frames.size() == 1 && registers_->by_dwarf_number[kAccumulator] == 0;

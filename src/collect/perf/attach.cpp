@@ -32,8 +32,13 @@ Result<void> Attacher::sample_task(Tid tid) {
           TRY(open_perf_event(planned.task_attr, to_int(tid), rings_.cpus()[position], planned.spec.name));
       TRY(rings_.redirect(fd.get(), position));
       if (!planned.task_attr.enable_on_exec) TRY(enable(fd.get()));
-      TRY(slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .position = position, .role = SlotRole::task_sampling}));
-      if (planned.spec.is_clock && position < totals_rings_.cpus().size()) TRY(total_task(tid, event, position));
+      TRY(slots_.add({.fd = std::move(fd),
+                      .event = event,
+                      .tid = tid,
+                      .position = position,
+                      .role = SlotRole::task_sampling}));
+      if (planned.spec.is_clock && position < totals_rings_.cpus().size())
+        TRY(total_task(tid, event, position));
     }
   }
   return {};
@@ -41,8 +46,8 @@ Result<void> Attacher::sample_task(Tid tid) {
 
 Result<void> Attacher::total_task(Tid tid, std::uint32_t event, std::size_t position) {
   const PlannedEvent& planned = plan_.events[event];
-  UniqueFd fd =
-      TRY(open_perf_event(planned.totals_attr, to_int(tid), totals_rings_.cpus()[position], planned.spec.name));
+  UniqueFd fd = TRY(
+      open_perf_event(planned.totals_attr, to_int(tid), totals_rings_.cpus()[position], planned.spec.name));
   TRY(totals_rings_.redirect(fd.get(), position));
   if (!planned.totals_attr.enable_on_exec) TRY(enable(fd.get()));
   return slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::task_totals});
@@ -84,7 +89,8 @@ Result<void> Attacher::sample_cpus() {
       UniqueFd fd =
           TRY(open_perf_event(planned.cpu_attr, kAllTasks, rings_.cpus()[position], planned.spec.name));
       TRY(rings_.redirect(fd.get(), position));
-      TRY(slots_.add({.fd = std::move(fd), .event = event, .position = position, .role = SlotRole::cpu_sampling}));
+      TRY(slots_.add(
+          {.fd = std::move(fd), .event = event, .position = position, .role = SlotRole::cpu_sampling}));
     }
   }
   return {};

@@ -25,10 +25,10 @@ enum class SlotRole : std::uint8_t {
 // ring.
 struct EventSlot {
   UniqueFd fd;
-  std::uint64_t id = 0;     // what its records, and those of its inherited copies, are marked with
-  std::uint32_t event = 0;  // index into EventPlan::events
-  Tid tid{};                // the task it was opened on
-  std::size_t position = 0; // which of the rings it reports to
+  std::uint64_t id = 0;      // what its records, and those of its inherited copies, are marked with
+  std::uint32_t event = 0;   // index into EventPlan::events
+  Tid tid{};                 // the task it was opened on
+  std::size_t position = 0;  // which of the rings it reports to
   SlotRole role = SlotRole::task_sampling;
   bool is_dropped = false;          // a double: its records do not count
   std::int64_t counted_before = 0;  // its value when it started to contribute to the total

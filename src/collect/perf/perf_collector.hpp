@@ -37,9 +37,9 @@ enum class PerCpuUse : std::uint8_t {
 };
 
 struct PerfOptions {
-  std::vector<EventSpec> events;          // kind allocation is skipped: it belongs to the heap engine
-  std::uint32_t stack_bytes = 0;          // per sample, unless the event says otherwise; 0: as much as fits the rings
-  bool want_kernel = true;                // sample in the kernel and report its frames, where permitted
+  std::vector<EventSpec> events;  // kind allocation is skipped: it belongs to the heap engine
+  std::uint32_t stack_bytes = 0;  // per sample, unless the event says otherwise; 0: as much as fits the rings
+  bool want_kernel = true;        // sample in the kernel and report its frames, where permitted
   PerCpuUse per_cpu = PerCpuUse::when_better;
   int wake_fd = -1;  // borrowed: collect() returns early once this is readable (a signal has asked to stop)
 };

@@ -18,8 +18,8 @@ constexpr std::chrono::milliseconds kChangePace{5};
 
 }  // namespace
 
-PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings, RingSet totals_rings,
-                       PerfClock clock)
+PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
+                       RingSet totals_rings, PerfClock clock)
     : target_(target),
       per_cpu_use_(options.per_cpu),
       wake_fd_(options.wake_fd),
@@ -40,7 +40,8 @@ Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventH
 
   std::uint64_t now = clock_.now();
   auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
-  // Whoever wants samples at once cannot wait for the order to settle; what comes late is rare and only read late.
+  // Whoever wants samples at once cannot wait for the order to settle; what comes late is rare and only read
+  // late.
   merge_.run(rings_.rings(), rings_.is_immediate() ? now : now - kSettleTime, now, take);
   totals_merge_.run(totals_rings_.rings(), now - kSettleTime, now, take);
   advance_mode();
@@ -54,7 +55,8 @@ void PerfEngine::deliver_at_once() {
   if (added.ok()) added = slots_.redirect(rings_);
   if (added.ok()) return;
   has_no_room_for_more_ = true;
-  notices_.push_back(fmt::format("deep stacks are completed later than they could be: {}", added.error().message));
+  notices_.push_back(
+      fmt::format("deep stacks are completed later than they could be: {}", added.error().message));
 }
 
 Result<void> PerfEngine::drain(const EventHandler& handle) {

@@ -27,8 +27,8 @@ namespace ddprof {
 // filtered by pid.
 class PerfEngine final : public PerfCollector {
  public:
-  PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings, RingSet totals_rings,
-             PerfClock clock);
+  PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
+             RingSet totals_rings, PerfClock clock);
 
   // perf_engine.cpp
   Result<void> start();

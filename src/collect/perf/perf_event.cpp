@@ -144,7 +144,8 @@ Error explain_refusal(const OpenFailure& failure) {
   auto refuse = [&](std::string reason, std::string hint) {
     return Error{ErrorCode::permission_denied, fmt::format("{}: {}", subject, reason), std::move(hint)};
   };
-  if (!failure.paranoid) return refuse("this kernel was built without perf events", "a kernel with CONFIG_PERF_EVENTS=y");
+  if (!failure.paranoid)
+    return refuse("this kernel was built without perf events", "a kernel with CONFIG_PERF_EVENTS=y");
   int level = *failure.paranoid;
   if (!failure.is_privileged && level > 2)
     return refuse(

@@ -40,10 +40,10 @@ struct AttrRequest {
 // All are created disabled and report into a ring at the ring's watermark.
 perf_event_attr task_sampling_attr(const EventSpec& spec,
                                    const AttrRequest& request);  // inherited, for one CPU
-// Counts like the former and, of each task that ends, writes the exact value (PERF_RECORD_READ). Never into a ring with
-// anything else in it: the kernel writes that record on the CPU where the task ends, into the ring of the CPU that the
-// event is for, and two CPUs that write to one ring can leave it silent for good. Seen on 6.18: after some ten thousand
-// ends of threads on two CPUs (PerfCollector.RingsSurviveAStormOfThreads).
+// Counts like the former and, of each task that ends, writes the exact value (PERF_RECORD_READ). Never into a
+// ring with anything else in it: the kernel writes that record on the CPU where the task ends, into the ring
+// of the CPU that the event is for, and two CPUs that write to one ring can leave it silent for good. Seen
+// on 6.18: after some ten thousand ends of threads on two CPUs (PerfCollector.RingsSurviveAStormOfThreads).
 perf_event_attr task_totals_attr(const EventSpec& spec, const AttrRequest& request);
 perf_event_attr cpu_sampling_attr(const EventSpec& spec, const AttrRequest& request);  // all tasks of one CPU
 perf_event_attr counting_attr(const EventSpec& spec, const AttrRequest& request);      // inherited, no ring

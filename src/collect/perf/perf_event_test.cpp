@@ -66,7 +66,8 @@ TEST(PerfEventAttr, LeavesOutTheKernelUnlessPermitted) {
 
 TEST(PerfEventAttr, SharesOnlyTaskEventsWithChildren) {
   EXPECT_EQ(task_sampling_attr(clock_event(), {}).inherit, 1U);
-  EXPECT_EQ(task_sampling_attr(clock_event(), {}).inherit_stat, 0U) << "READ records would share the ring of the samples";
+  EXPECT_EQ(task_sampling_attr(clock_event(), {}).inherit_stat, 0U)
+      << "READ records would share the ring of the samples";
   perf_event_attr cpu = cpu_sampling_attr(clock_event(), {.config = PERF_COUNT_SW_TASK_CLOCK});
   EXPECT_EQ(cpu.inherit, 0U);
   EXPECT_EQ(cpu.exclude_idle, 1U);

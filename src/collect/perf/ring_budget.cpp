@@ -44,7 +44,8 @@ bool has_ipc_lock() {
 RingBudget ring_budget(const RingBudgetInput& input) {
   std::uint64_t needed = input.samples_per_second * input.record_bytes / kFractionOfSecond;
   std::uint64_t all = input.samples_per_second > kHighRate ? kAllRingsAtHighRates : kAllRings;
-  std::uint64_t share = std::bit_floor(std::clamp(all / std::max<std::size_t>(input.cpus, 1), kSmallestRing, kLargestRing));
+  std::uint64_t share =
+      std::bit_floor(std::clamp(all / std::max<std::size_t>(input.cpus, 1), kSmallestRing, kLargestRing));
   std::uint64_t wanted = std::min(share, std::bit_ceil(std::clamp(needed, kSmallestRing, kLargestRing)));
   RingBudget budget;
   budget.wanted_pages = std::max<std::size_t>(wanted / input.page_bytes, 1);
@@ -62,8 +63,8 @@ RingBudget ring_budget(const RingBudgetInput& input) {
 }
 
 std::uint32_t automatic_stack_bytes(RingBudgetInput input) {
-  // The kernel copies what is there, not what is asked for, so a shallow stack costs the same; but a record takes up the
-  // whole size in the ring, and at high rates copying deep stacks would slow the target down.
+  // The kernel copies what is there, not what is asked for, so a shallow stack costs the same; but a record
+  // takes up the whole size in the ring, and at high rates copying deep stacks would slow the target down.
   struct Step {
     std::uint64_t highest_rate;
     std::uint32_t stack_bytes;

@@ -21,11 +21,12 @@ struct RingBudget {
   std::size_t pages = 0;         // what may be locked of them, at least 1
 };
 
-// Room for 250 ms of full records, between 512 KiB and 8 MiB per CPU, 32 MiB in all (256 MiB above 250 Hz), within what the kernel lets this user
-// lock.
+// Room for 250 ms of full records, between 512 KiB and 8 MiB per CPU, 32 MiB in all (256 MiB above 250 Hz),
+// within what the kernel lets this user lock.
 RingBudget ring_budget(const RingBudgetInput& input);
 
-// How much stack to copy with each sample when the user has not said: as much as the rings can take at that rate.
+// How much stack to copy with each sample when the user has not said: as much as the rings can take at that
+// rate.
 std::uint32_t automatic_stack_bytes(RingBudgetInput input);
 
 // The same for this machine and user.

@@ -43,7 +43,8 @@ TEST(RingBudget, GrowsWithTheRateUpToALimit) {
 TEST(RingBudget, ManyCpusShareALimit) {
   RingBudget budget = ring_budget({.cpus = 64, .record_bytes = 67'576, .may_lock_freely = true});
   EXPECT_EQ(budget.pages, kHalfMebibyte);
-  EXPECT_EQ(ring_budget({.cpus = 2, .record_bytes = 67'576, .may_lock_freely = true}).pages, 4 * kHalfMebibyte);
+  EXPECT_EQ(ring_budget({.cpus = 2, .record_bytes = 67'576, .may_lock_freely = true}).pages,
+            4 * kHalfMebibyte);
 }
 
 TEST(RingBudget, CopiesAsMuchStackAsTheRateAndTheRingsAllow) {

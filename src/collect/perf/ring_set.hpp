@@ -22,7 +22,8 @@ class RingSet {
   static Result<RingSet> open(const std::vector<int>& cpus, const AttrFeatures& features,
                               const RingBudget& budget);
 
-  // Adds a second ring for every CPU, which wakes its reader for each record; redirect() sends there from now on.
+  // Adds a second ring for every CPU, which wakes its reader for each record; redirect() sends there from now
+  // on.
   Result<void> add_immediate(const AttrFeatures& features, std::size_t pages);
   [[nodiscard]] bool is_immediate() const { return first_active_ != 0; }
 
