@@ -48,9 +48,9 @@ build() {
 check "layering" tools/check_layering.py
 check "format" tools/check_format.sh
 check "build: release" build release --target ddprof
+check "documentation is current" tools/check_docs.sh
 check "build: tests" build dev
 ctests "unit tests" build/dev -L unit -j "$jobs"
-check "documentation of the command line is current" tools/check_docs.sh
 if [ "$mode" = all ]; then
   ctests "system tests" build/dev -L system
   check "artefact: libraries and size" tools/check_artefact.sh
@@ -58,12 +58,13 @@ if [ "$mode" = all ]; then
   check "build: asan and ubsan" build asan
   ctests "unit tests under asan and ubsan" build/asan -L unit -j "$jobs"
   ctests "system tests under asan and ubsan" build/asan -L sanitizer
-  check "build: tsan" build tsan
-  ctests "unit tests under tsan" build/tsan -L unit -j "$jobs"
+  # Only the session has more than one thread: its tests, and the whole program, run under tsan.
+  check "build: tsan" build tsan --target ddprof session_test
+  ctests "session tests under tsan" build/tsan -R '^(SessionTest|Summary)\.'
   ctests "system tests under tsan" build/tsan -L sanitizer
   check "build: fuzzers" build fuzz
   for fuzzer in $(find build/fuzz -name '*_fuzz' -type f -perm -100 2>/dev/null | sort); do
-    check "fuzz: $(basename "$fuzzer")" tools/fuzz.sh "$fuzzer" 8
+    check "fuzz: $(basename "$fuzzer")" tools/fuzz.sh "$fuzzer" 4
   done
 fi
 
