@@ -162,6 +162,7 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
   ChildEnd end(child->pid);
   // Without a duration a session ends only when the target does; its last breath may come after its last
   // record.
+  request.session.is_charge_exact = !request.session.duration;
   request.session.charged_cpu = [&end, may_wait = !request.session.duration](std::int64_t counted,
                                                                              bool is_final) {
     return is_final ? end.charged_cpu(counted, may_wait) : counted;

@@ -113,6 +113,7 @@ void Session::handle(const MapEvent& event) {
 }
 
 void Session::handle(const ForkEvent& event) {
+  has_child_processes_ = has_child_processes_ || event.pid != event.parent_pid;
   processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid);
 }
 
@@ -148,7 +149,8 @@ std::int64_t Session::account_cpu_time(bool is_final) {
   // is the truth, unless it is so much less that some tasks are not in it (nobody waited for them).
   if (options_.charged_cpu) {
     std::int64_t charged = options_.charged_cpu(*exact, is_final);
-    if (charged > *exact - *exact / 4) exact = charged;
+    bool is_complete = options_.is_charge_exact && !has_child_processes_;
+    if (is_complete || charged > *exact - *exact / 4) exact = charged;
   }
   summary_.exact_cpu = *exact;
   auto add = [this](const std::vector<CpuLedger::Entry>& entries) {

@@ -40,6 +40,7 @@ struct SessionOptions {
   // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector
   // counted. Asked about once a second, so that the last answer is fresh when the target ends.
   std::function<std::int64_t(std::int64_t counted, bool is_final)> charged_cpu;
+  bool is_charge_exact = false;  // to the microsecond when the target has ended, not to the clock tick
   std::function<void(const SampleEvent&, const BuiltStack&, const ProcessTable&, const FileRegistry&)>
       on_sample;  // --show-samples
   std::function<void(const SampleEvent&, const Stack&, const ModuleMap&, const RuleDictionary&,
@@ -101,6 +102,7 @@ class Session {
   std::uint64_t handled_ = 0;  // events
   std::chrono::milliseconds pace_{1};
   bool has_deep_stacks_ = false;
+  bool has_child_processes_ = false;
 };
 
 }  // namespace ddprof

@@ -1,5 +1,7 @@
 """Attaching to what runs already: one process with all its threads, or the whole host."""
 
+import contextlib
+import glob
 import json
 import os
 import signal
@@ -39,7 +41,7 @@ class Attach(harness.SystemTest):
         path = self.path("late.pb.gz")
         profiler = subprocess.Popen([self.binary, "-p", str(target.pid), "-d", "4", "-F", "999", "-O", path],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        harness.wait_for(lambda: has_perf_events(harness.processes_of(self.binary)), 10, "the first perf event")
+        harness.wait_for(lambda: is_attached(profiler.pid), 20, "the profiler to attach")
         late = set()
         for _ in range(5):
             target.send_signal(signal.SIGUSR1)
@@ -55,7 +57,7 @@ class Attach(harness.SystemTest):
         profiler = subprocess.Popen([self.binary, "-p", str(target.pid), "-d", "600", "-O", self.path("ended.pb.gz")],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.addCleanup(profiler.kill)
-        harness.wait_for(lambda: has_perf_events(harness.processes_of(self.binary)), 10, "the first perf event")
+        harness.wait_for(lambda: is_attached(profiler.pid), 20, "the profiler to attach")
         target.communicate()
         _, stderr = profiler.communicate(timeout=20)
         self.assertEqual(profiler.returncode, 0, stderr)
@@ -66,7 +68,7 @@ class Attach(harness.SystemTest):
         path = self.path("interrupted.pb.gz")
         profiler = subprocess.Popen([self.binary, "-p", str(target.pid), "-O", path], stdout=subprocess.DEVNULL,
                                     stderr=subprocess.PIPE, text=True)
-        harness.wait_for(lambda: has_perf_events(harness.processes_of(self.binary)), 10, "the first perf event")
+        harness.wait_for(lambda: is_attached(profiler.pid), 20, "the profiler to attach")
         time.sleep(0.5)  # what is collected, not a synchronisation
         profiler.send_signal(signal.SIGINT)
         _, stderr = profiler.communicate(timeout=20)
@@ -106,15 +108,14 @@ class Attach(harness.SystemTest):
         self.assert_one_clear_line(result.stderr, "perf_event_paranoid|CAP_PERFMON|root")
 
 
-def has_perf_events(pids):
-    for pid in pids:
-        try:
-            for descriptor in os.listdir("/proc/%d/fd" % pid):
-                if "perf_event" in os.readlink("/proc/%d/fd/%s" % (pid, descriptor)):
-                    return True
-        except OSError:
-            continue
-    return False
+def is_attached(pid):
+    """Whether the profiler has opened its rings, and events on a task beside them."""
+    events = 0
+    for link in glob.glob("/proc/%d/fd/*" % pid):
+        with contextlib.suppress(OSError):
+            events += "perf_event" in os.readlink(link)
+    # Per CPU: a ring for samples, one for totals, and an event for each.
+    return events >= 4 * os.cpu_count()
 
 
 if __name__ == "__main__":
