@@ -64,7 +64,8 @@ class Bench:
         return [self.binary, "--upload-period", str(period), "-O", profiles + "/", *command]
 
     def perf_record(self, command, frequency=99):
-        return ["perf", "record", "-o", self.path("perf.data"), "--call-graph", "dwarf", "-F", str(frequency), "--", *command]
+        """Without the cache in the home folder: perf 6.1 aborts now and then when two of them write it, and copying is not profiling."""
+        return ["perf", "record", "--no-buildid-cache", "-o", self.path("perf.data"), "--call-graph", "dwarf", "-F", str(frequency), "--", *command]
 
     def start(self, command):
         return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -67,7 +67,11 @@ def main():
                 continue
             print("measuring %s" % name, file=sys.stderr, flush=True)
             before = time.monotonic()
-            rows += measurement(bench)
+            try:
+                rows += measurement(bench)
+            except (RuntimeError, AssertionError, OSError, KeyError, subprocess.CalledProcessError) as error:
+                print("  failed: %s" % error, file=sys.stderr)
+                rows.append(report.Row(title, "could not be measured", met=False))
             print("  %.0f s" % (time.monotonic() - before), file=sys.stderr)
             explanations.append((title, measurement.__doc__))
     finally:
