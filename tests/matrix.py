@@ -21,8 +21,7 @@ sys.path.insert(0, os.path.join(HERE, "system"))
 import matrix_rows  # noqa: E402
 import pprof  # noqa: E402
 
-THRESHOLD = 0.995
-FEW_SAMPLES = 200
+FEW_SAMPLES = 100
 # Where threads begin: the entry of a program, of the dynamic loader, of a thread, of a goroutine, of a kernel thread.
 ROOTS = re.compile(r"^(_start|_dl_start\w*|__libc_start_main\S*|__libc_start_call_main|_?_?clone3?|start_thread|thread_start"
                    r"|runtime\.(goexit|mstart|rt0_go|clone|mcall|systemstack|morestack|sigtramp|asmcgocall)\S*|_rt0_\w+|ret_from_fork\w*)(@|\.|$|\+)")
@@ -125,7 +124,7 @@ def run_row(row, options, folder):
     places = places_of_roots(row.twin()) if row.twin else []
     result = judge(record(options.binary, command, row.during, folder, options.frequency), places)
     share = result.complete / result.samples if result.samples else 0.0
-    fine = share >= THRESHOLD and result.samples >= FEW_SAMPLES
+    fine = 100 * share >= options.threshold and result.samples >= FEW_SAMPLES
     note = describe(result.reasons, result.samples) if result.samples else "no samples"
     if 0 < result.samples < FEW_SAMPLES:
         note = "too few samples to tell; " + note
@@ -145,6 +144,7 @@ def parse_arguments():
     repository = os.path.dirname(HERE)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a subset that takes a minute or two")
+    parser.add_argument("--threshold", type=float, default=99.5, help="percent of stacks that must reach the root (default 99.5)")
     parser.add_argument("--only", default="", metavar="REGEX", help="rows whose name matches")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--seconds", type=float, default=2.0, help="CPU seconds of each program (default 2)")
@@ -179,7 +179,7 @@ def main():
             status = status or (0 if fine else 1)
     for row, missing in skipped:
         print("%-38s skipped: %s not installed" % (row.name, ", ".join(missing)))
-    print("%d of %d rows at %.1f %% or above, or not required; %d skipped" % (good, len(rows), 100 * THRESHOLD, len(skipped)))
+    print("%d of %d rows at %.1f %% or above, or not required; %d skipped" % (good, len(rows), options.threshold, len(skipped)))
     return status
 
 
