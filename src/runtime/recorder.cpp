@@ -149,7 +149,7 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
   auto limited = apply_limits(request);
   auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
-    Error error = std::move(prepared).error();
+    Error error = prepared.error();
     error.message = "running without profiling: " + error.message;
     request.say_error(error);
   }
