@@ -64,13 +64,20 @@ class Bench:
         return [self.binary, "--upload-period", str(period), "-O", profiles + "/", *command]
 
     def perf_record(self, command, frequency=99):
-        """Without the cache in the home folder: perf 6.1 aborts now and then when two of them write it, and copying is not profiling."""
+        """Without the cache of build ids: it would copy every program of ours into the home folder."""
         return ["perf", "record", "--no-buildid-cache", "-o", self.path("perf.data"), "--call-graph", "dwarf", "-F", str(frequency), "--", *command]
 
     def start(self, command):
         return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, command):
+        """perf 6.1 aborts now and then while it collects build ids at its end ("stack smashing detected"): it may try again."""
+        for _ in range(4 if command[0] == "perf" else 0):
+            with contextlib.suppress(RuntimeError):
+                return self.run_once(command)
+        return self.run_once(command)
+
+    def run_once(self, command):
         with open(self.path("stdout"), "w+") as out, open(self.path("stderr"), "w+") as err:
             begin = time.monotonic()
             child = subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err)

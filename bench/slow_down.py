@@ -8,28 +8,39 @@ from report import Row
 
 FREQUENCIES = (99, 999, 4999)
 THREADS = 2
+EQUAL = 0.005
 
 
 def descents_for(bench, program, seconds):
     """The amount of work that takes about so long on this machine."""
     trial = 2000
-    wall = min(bench.run_timed(measure.bare, [program, str(trial), str(THREADS)]).wall_s for _ in range(3))
+    wall = min(bench.run_timed(measure.bare, [program, str(trial), str(THREADS)]).wall_s for _ in range(5))
     return str(int(trial * seconds / wall))
 
 
-def one_round(bench, target, runs, lost, samples):
-    runs["bare"].append(bench.run_timed(measure.bare, target))
-    for frequency in FREQUENCIES:
-        timed = bench.run_timed(lambda command: bench.ddprof_record(command, frequency=frequency), target)
-        runs["ddprof", frequency].append(timed)
-        found, missing = measure.ddprof_counts(timed.finished.stderr)
-        samples["ddprof", frequency] += found
-        lost["ddprof", frequency] += missing
-        if bench.has_perf:
-            timed = bench.run_timed(lambda command: bench.perf_record(command, frequency=frequency), target)
-            runs["perf", frequency].append(timed)
-            samples["perf", frequency] += measure.perf_samples(timed.finished.stderr)
-            lost["perf", frequency] += measure.perf_lost(timed.finished.stderr)
+def profiler_of(bench, key):
+    if key == "bare":
+        return measure.bare
+    name, frequency = key
+    record = bench.ddprof_record if name == "ddprof" else bench.perf_record
+    return lambda command: record(command, frequency=frequency)
+
+
+def counts_of(key, stderr):
+    """(samples, lost)."""
+    if key[0] == "ddprof":
+        return measure.ddprof_counts(stderr)
+    return measure.perf_samples(stderr), measure.perf_lost(stderr)
+
+
+def one_round(bench, target, order, runs, samples, lost):
+    for key in order:
+        timed = bench.run_timed(profiler_of(bench, key), target)
+        runs[key].append(timed)
+        if key != "bare":
+            found, missing = counts_of(key, timed.finished.stderr)
+            samples[key] += found
+            lost[key] += missing
 
 
 def ratios(runs, key, value):
@@ -39,16 +50,20 @@ def ratios(runs, key, value):
 
 def slow_down(bench):
     """
-    The same amount of work at the end of 48-frame stacks, in two threads on every round: bare, then under ddprof and perf at each
-    frequency. Ratios are to the bare run of the same round, so that what disturbs the machine for longer disturbs both. On a machine
+    The same amount of work at the end of 48-frame stacks, in two threads, is done in rounds: bare, and under ddprof and perf at each
+    frequency, every round beginning with another of them. Ratios are to the bare run of the same round, so that what disturbs the
+    machine for longer disturbs both. Medians less than half a point apart count as equal. On a machine
     with two cores the profiler competes with the two threads, which shows in the wall time; the target's own CPU shows what the
     kernel's copying of stacks costs. The first row is the spread of bare runs about their median: differences below that are noise.
     """
     program = bench.program("fixed_work")
-    target = [program, descents_for(bench, program, 1 if bench.quick else 3), str(THREADS)]
-    runs, lost, samples = collections.defaultdict(list), collections.Counter(), collections.Counter()
-    for _ in range(2 if bench.quick else 7):
-        one_round(bench, target, runs, lost, samples)
+    target = [program, descents_for(bench, program, 1 if bench.quick else 2.5), str(THREADS)]
+    runs, samples, lost = collections.defaultdict(list), collections.Counter(), collections.Counter()
+    peers = ["ddprof", "perf"] if bench.has_perf else ["ddprof"]
+    order = ["bare"] + [(name, frequency) for frequency in FREQUENCIES for name in peers]
+    for _ in range(2 if bench.quick else 9):
+        one_round(bench, target, order, runs, samples, lost)
+        order = order[1:] + order[:1]
 
     middle = statistics.median(run.wall_s for run in runs["bare"])
     rows = [Row("bare runs of %.1f s, wall about their median" % middle, "", "bare x" + measure.spread([run.wall_s / middle for run in runs["bare"]]))]
@@ -70,6 +85,6 @@ def row_of(runs, frequency, value, what):
     if frequency == FREQUENCIES[0]:
         goal, met = "< x1.01", median < 1.01
     else:
-        goal, met = "≤ perf's", None if peer is None else median <= peer
+        goal, met = "≤ perf's", None if peer is None else median <= peer + EQUAL
     return Row("target's %s at %d Hz" % (what, frequency), "x" + measure.spread(ours), "perf x" + measure.spread(peers) if peers else "",
                "%+.1f points" % ((median - peer) * 100) if peers else "", goal, met)
