@@ -34,6 +34,7 @@ class Bench:
         os.chmod(self.folder, 0o777)
         self.binary = self.copy(os.path.join(ROOT, "build", "release", "ddprof"))
         self.timer = self.program("timed")
+        os.environ["XDG_CACHE_HOME"] = self.path("cache")
         self.has_perf = shutil.which("perf") is not None
 
     def copy(self, path):

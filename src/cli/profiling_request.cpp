@@ -30,17 +30,26 @@ std::string name_of_target(const Options& options, Pid target) {
   return comm ? comm->substr(0, comm->find('\n')) : "process";
 }
 
-// Where profiles are kept when nobody said where: the user's state directory, as XDG names it.
+// Our folder in one of the user's base directories, as XDG names them; empty where there is none.
+std::string user_folder(const char* variable, const char* below_home) {
+  auto value_of = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr && value[0] == '/' ? value : "");
+  };
+  std::string base = value_of(variable);
+  std::string home = value_of("HOME");
+  if (base.empty() && !home.empty()) base = home + "/" + below_home;
+  return base.empty() ? "" : base + "/ddprof";
+}
+
+// Where profiles are kept when nobody said where.
 Result<std::string> state_directory() {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
-  if (state == nullptr && home == nullptr) {
+  std::string directory = user_folder("XDG_STATE_HOME", ".local/state");
+  if (directory.empty()) {
     return with_hint(
         make_error(ErrorCode::not_found, "no place for profiles: neither XDG_STATE_HOME nor HOME is set"),
         "--output FILE");
   }
-  std::string directory =
-      (state != nullptr ? std::string(state) : std::string(home) + "/.local/state") + "/ddprof";
   std::error_code failed;
   std::filesystem::create_directories(directory, failed);
   if (failed) return with_hint(errno_error(failed.value(), "create " + directory), "--output FILE");
@@ -136,13 +145,16 @@ void say_error(const Error& error) {
 ProfilingRequest make_profiling_request(const Options& options) {
   ProfilingRequest request;
   request.perf = make_perf_options(options);
-  request.session.symbolize = !options.disable_symbolization;
+  bool is_in_front = options.command != Command::wrap;
+  request.session.naming.is_enabled = !options.disable_symbolization;
+  // Beside a service nothing is written but profiles.
+  if (is_in_front) request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
   request.session.notices = options.notices;
   request.session.service = options.service;
   if (is_periodic(options)) request.session.period = std::chrono::seconds(options.upload_period_seconds);
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {
-    auto namer = std::make_shared<Namer>(!options.disable_symbolization);
+    auto namer = std::make_shared<Namer>(request.session.naming);
     request.session.on_sample = [namer](const SampleEvent& sample, const BuiltStack& stack,
                                         const ProcessTable& processes, const FileRegistry& files) {
       std::string line = sample_line(sample, stack, processes, files, *namer);
@@ -151,7 +163,6 @@ ProfilingRequest make_profiling_request(const Options& options) {
   }
   if (!options.record_stack_case.empty())
     request.session.on_stack = stack_case_recorder(options.record_stack_case);
-  bool is_in_front = options.command != Command::wrap;
   bool has_terminal = ::isatty(STDERR_FILENO) == 1;
   if (is_in_front && has_terminal && !options.quiet) request.session.on_progress = print_progress;
   std::error_code no_directory;  // deleted under us: relative paths will fail with their own message

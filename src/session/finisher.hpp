@@ -20,7 +20,8 @@ class Finisher {
  public:
   static constexpr std::size_t kQueueLength = 5;
 
-  Finisher(Destination& destination, bool symbolize) : destination_(destination), namer_(symbolize) {}
+  Finisher(Destination& destination, const NamerOptions& naming)
+      : destination_(destination), namer_(naming) {}
   ~Finisher() { finish(); }
 
   // Hands a period to the finishing thread, which is started by the first one.

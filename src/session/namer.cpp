@@ -111,11 +111,7 @@ Namer::Symbols& Namer::symbols_of(FileId id, const CodeFile& file) {
 }
 
 Namer::Name Namer::kernel_name(std::uint64_t address) {
-  if (!kernel_) {
-    auto text = read_file("/proc/kallsyms");
-    kernel_ = text ? KernelSymbols::parse(*text) : KernelSymbols();
-  }
-  if (auto symbol = kernel_->find(address)) {
+  if (auto symbol = kernel_.find(address)) {
     std::string name(symbol->name);
     return {name, name, true};
   }

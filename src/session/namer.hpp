@@ -11,17 +11,23 @@
 #include "process/file_registry.hpp"
 #include "profile/profile.hpp"
 #include "session/closed_period.hpp"
-#include "symbol/kernel_symbols.hpp"
+#include "symbol/kernel_names.hpp"
 #include "symbol/perf_map.hpp"
 #include "symbol/symbol_table.hpp"
 
 namespace ddprof {
 
+struct NamerOptions {
+  bool is_enabled = true;    // false: only the kernel's code has names
+  std::string cache_folder;  // see KernelNames; empty: none
+};
+
 // Gives frames their names, once per distinct address, and turns a closed period into the profile model.
 // Lives on the finishing thread; its caches outlive periods.
 class Namer {
  public:
-  explicit Namer(bool is_enabled) : is_enabled_(is_enabled) {}
+  explicit Namer(const NamerOptions& options)
+      : is_enabled_(options.is_enabled), kernel_(options.cache_folder) {}
 
   Profile name(const ClosedPeriod& period);
 
@@ -47,7 +53,7 @@ class Namer {
   bool is_enabled_;
   absl::flat_hash_map<Frame, Name> names_;
   absl::flat_hash_map<std::uint32_t, Symbols> symbols_;  // by FileId, of the period at hand
-  std::optional<KernelSymbols> kernel_;
+  KernelNames kernel_;
 };
 
 }  // namespace ddprof

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "profile/estimates.hpp"
 
 namespace ddprof {
 
@@ -25,12 +24,12 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       stacks_(processes_, code_, Architecture::x86_64),
       columns_(options_.events),
       aggregator_(columns_.columns),
-      finisher_(destination, options_.symbolize) {
+      finisher_(destination, options_.naming) {
   auto clock = std::find_if(options_.events.begin(), options_.events.end(),
                             [](const EventSpec& spec) { return spec.is_clock; });
   if (clock != options_.events.end()) {
-    clock_event_ = static_cast<std::uint32_t>(clock - options_.events.begin());
-    ledger_.emplace(clock->sample_value(), options_.samples_kernel);
+    auto event = static_cast<std::uint32_t>(clock - options_.events.begin());
+    cpu_.emplace(event, options_, columns_, collector_, processes_);
   }
   summary_.output = destination.describe();
   summary_.samples_kernel = options_.samples_kernel;
@@ -38,7 +37,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
 
 Summary Session::run(const std::atomic<bool>& stop) {
   started_ = period_started_ = monotonic_now();
-  if (options_.root) thread_times_.start_from(*options_.root);
+  if (cpu_) cpu_->start();
   if (options_.root && !options_.is_started_by_us) processes_.find_or_read(*options_.root);
 
   const EventHandler dispatch = [this](const CollectorEvent& event) {
@@ -58,10 +57,7 @@ Summary Session::run(const std::atomic<bool>& stop) {
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
-    if (options_.charged_cpu && ledger_ && now >= next_charge_) {
-      next_charge_ = now + 1s;
-      if (auto counted = collector_.exact_total(clock_event_)) options_.charged_cpu(*counted, false);
-    }
+    if (cpu_) cpu_->refresh_charge(now);
     if (options_.period && now - period_started_ >= *options_.period) close_period(false);
     if (options_.on_progress && now >= next_progress_) {
       next_progress_ = now + 1s;
@@ -84,16 +80,13 @@ void Session::handle(const SampleEvent& sample) {
   const Process* process = processes_.find(sample.pid);
   ThreadKey thread{sample.pid, sample.tid, process != nullptr ? process->incarnation : 0};
   const auto& columns = columns_.events[sample.event];
-  bool is_clock = ledger_ && sample.event == clock_event_;
   std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
   if (columns.samples) {
     aggregator_.add(thread, stack.frames, {{*columns.samples, 1}, {column, sample.value}});
   } else {
     aggregator_.add(thread, stack.frames, {{column, sample.value}});
   }
-  if (is_clock && sample.is_estimate) estimated_ += sample.value;
-  if (is_clock && !sample.is_estimate) ledger_->add_sample({sample.pid, sample.tid}, sample.value);
-  if (is_clock) summary_.sampled_cpu += sample.value;
+  if (cpu_) cpu_->add(sample);
 
   summary_.stacks++;
   has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
@@ -113,7 +106,7 @@ void Session::handle(const MapEvent& event) {
 }
 
 void Session::handle(const ForkEvent& event) {
-  has_child_processes_ = has_child_processes_ || event.pid != event.parent_pid;
+  if (cpu_) cpu_->add(event);
   processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid);
 }
 
@@ -127,81 +120,10 @@ void Session::handle(const ExitEvent& event) {
   stacks_.forget_thread(event.tid);
 }
 
-void Session::handle(const TaskTotalEvent& event) {
-  if (ledger_ && event.event == clock_event_) ledger_->add_task_total({event.pid, event.tid}, event.value);
-}
-
-void Session::handle(const LostEvent& event) {
-  if (ledger_) ledger_->add_lost(event.records);
-}
-
-void Session::handle(const ThrottleEvent& event) {
-  if (event.is_start) throttled_since_ = event.time;
-  if (!event.is_start && ledger_) ledger_->add_throttled((event.time - throttled_since_).count());
-}
-
-// Adds the time that no sample stands for, so that the period's CPU values sum up to what the kernel charged.
-// Returns what the estimates of per-CPU sampling are to sum up to.
-std::int64_t Session::account_cpu_time(bool is_final) {
-  auto exact = collector_.exact_total(clock_event_);
-  if (!exact) return estimated_;
-  // Counters do not see the very start and end of a task, and count what a hypervisor stole; what was charged
-  // is the truth, unless it is so much less that some tasks are not in it (nobody waited for them).
-  if (options_.charged_cpu) {
-    std::int64_t charged = options_.charged_cpu(*exact, is_final);
-    bool is_complete = options_.is_charge_exact && !has_child_processes_;
-    if (is_complete || charged > *exact - *exact / 4) exact = charged;
-  }
-  summary_.exact_cpu = *exact;
-  auto add = [this](const std::vector<CpuLedger::Entry>& entries) {
-    for (const CpuLedger::Entry& entry : entries) {
-      Frame frame{.kind = FrameKind::accounted, .loss = entry.loss};
-      const Process* process = processes_.find(entry.thread.pid);
-      ThreadKey thread{entry.thread.pid, entry.thread.tid, process != nullptr ? process->incarnation : 0};
-      aggregator_.add(thread, {&frame, 1}, {{columns_.events[clock_event_].value, entry.value}});
-      summary_.losses[entry.loss] += entry.value;
-    }
-  };
-  std::int64_t told_by_tasks = *exact - estimated_before_;
-  add(ledger_->close_ended(told_by_tasks));
-  // A ratio far above one is no sampling noise: then the rest is shown as what it is, unsampled.
-  std::int64_t left = std::max<std::int64_t>(0, told_by_tasks - ledger_->explained());
-  std::int64_t estimate = std::min(left, estimated_ + estimated_ / 2);
-  told_by_tasks -= estimate;
-  std::vector<CpuLedger::ThreadTotal> living;
-  if (is_final || ledger_->unexplained(told_by_tasks) > 0) living = thread_times_.read(processes_);
-  Pid root = options_.root.value_or(Pid{});
-  add(ledger_->close_living(told_by_tasks, estimated_ > 0 ? std::span<CpuLedger::ThreadTotal>() : living,
-                            {root, static_cast<Tid>(to_int(root))}, is_final));
-  estimated_before_ += estimate;
-  return estimate;
-}
-
-// Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was
-// charged. Shares stay what they are; the sum is what the kernel says.
-void Session::take_back_excess(AggregatedProfile& profile, std::uint32_t column) {
-  std::int64_t sum = column_sum(profile, column);
-  if (summary_.exact_cpu) {
-    std::int64_t charged = *summary_.exact_cpu - accounted_;
-    constexpr std::int64_t kTolerance = 200;  // half a percent is the noise of the last period
-    if (charged > 0 && sum > charged + charged / kTolerance) {
-      scale_column(profile, column, charged);
-      sum = charged;
-    }
-  }
-  accounted_ += sum;
-}
-
 void Session::close_period(bool is_final) {
-  std::int64_t estimate = ledger_ ? account_cpu_time(is_final) : 0;
   Nanoseconds now = monotonic_now();
-  AggregatedProfile profile = aggregator_.take(period_started_, now);
-  if (ledger_) {
-    const auto& columns = columns_.events[clock_event_];
-    fold_estimates(profile, *columns.estimate, columns.value, estimate);
-    estimated_ = 0;
-    take_back_excess(profile, columns.value);
-  }
+  AggregatedProfile profile = cpu_ ? cpu_->close(aggregator_, period_started_, now, is_final)
+                                   : aggregator_.take(period_started_, now);
   finisher_.post_period(describe(std::move(profile)));
   processes_.forget_ended();
   code_.forget_unused();
@@ -251,6 +173,11 @@ void Session::update_summary() {
   summary_.engine = collector_.describe();
   summary_.notices = options_.notices;
   for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
+  if (cpu_) {
+    summary_.exact_cpu = cpu_->totals().exact;
+    summary_.sampled_cpu = cpu_->totals().sampled;
+    summary_.losses = cpu_->totals().losses;
+  }
   summary_.stopped.clear();
   for (const auto& [key, count] : stopped_) {
     const CodeFile* file = files_.file(key.second).get();

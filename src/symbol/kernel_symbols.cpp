@@ -1,21 +1,28 @@
 #include "symbol/kernel_symbols.hpp"
 
-#include <absl/container/flat_hash_map.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <string_view>
-#include <tuple>
+
+#include "base/unique_fd.hpp"
 
 namespace ddprof {
 
 namespace {
 
-// kallsyms gives no sizes: a symbol ends where the next begins. Behind the last one of the kernel, or of a
-// module, lies nothing that we know of; this much still counts as the symbol's.
+// Behind the last symbol of the kernel, or of a module, lies nothing that we know of; this much still counts
+// as the symbol's.
 constexpr std::uint64_t kMaxLastBytes = 64 << 10;
 constexpr std::uint64_t kMaxBytes = 1 << 20;
-constexpr std::size_t kMaxLines = 4'000'000;
+constexpr std::size_t kMaxSymbols = 4'000'000;
+constexpr std::size_t kUsualSymbols = 200'000;
+constexpr std::size_t kUsualNameBytes = 24;
 constexpr std::size_t kMaxNameBytes = 512;  // KSYM_NAME_LEN
 
 struct Line {
@@ -25,13 +32,6 @@ struct Line {
   std::string_view module;
 };
 
-std::string_view next_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 // "ffffffffc0a01000 t nft_do_chain\t[nf_tables]"
 std::optional<Line> parse_line(std::string_view text) {
   Line line;
@@ -40,59 +40,183 @@ std::optional<Line> parse_line(std::string_view text) {
   if (error != std::errc{} || text.size() < 4 || text[0] != ' ' || text[2] != ' ') return std::nullopt;
   line.type = text[1];
   text.remove_prefix(3);
-  text = text.substr(0, text.find('\0'));  // names are kept zero-terminated
-  const std::size_t tab = text.find_first_of("\t ");
+  const std::size_t tab = text.find('\t');
   line.name = text.substr(0, std::min({tab, text.size(), kMaxNameBytes}));
   if (tab != std::string_view::npos) line.module = text.substr(tab + 1, kMaxNameBytes);
-  if (line.name.empty()) return std::nullopt;
+  if (line.name.empty() || line.name[0] == '\0') return std::nullopt;
   return line;
 }
 
 bool is_code(char type) { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
 
-std::vector<Line> parse_lines(std::string_view text) {
-  std::vector<Line> lines;
-  while (!text.empty() && lines.size() < kMaxLines) {
-    const std::optional<Line> line = parse_line(next_line(text));
-    // Absolute symbols of per-CPU data are small numbers, hidden addresses are zero: neither is code.
-    if (line && line->address >> 63 != 0) lines.push_back(*line);
+// Hands the whole lines of `text` to `take`; returns what is behind the last of them.
+template <typename Take>
+std::string_view for_each_line(std::string_view text, Take take) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    take(text.substr(0, end));
+    text.remove_prefix(end + 1);
   }
-  const auto rank = [](const Line& line) { return std::tuple(line.address, !is_code(line.type), line.name); };
-  std::sort(lines.begin(), lines.end(),
-            [&](const Line& left, const Line& right) { return rank(left) < rank(right); });
-  return lines;
+  return text;
 }
 
 }  // namespace
 
-KernelSymbols KernelSymbols::parse(std::string_view kallsyms) {
-  const std::vector<Line> lines = parse_lines(kallsyms);
-  KernelSymbols symbols;
-  symbols.names_ += '\0';
-  absl::flat_hash_map<std::string_view, std::uint32_t> modules{{std::string_view(), 0}};
-  const auto intern = [&](std::string_view name) {
-    const auto offset = static_cast<std::uint32_t>(symbols.names_.size());
-    symbols.names_.append(name) += '\0';
-    return offset;
-  };
-  for (std::size_t at = 0; at < lines.size(); ++at) {
-    const Line& line = lines[at];
-    if (!is_code(line.type) || (at > 0 && lines[at - 1].address == line.address)) continue;
-    std::size_t next = at + 1;
-    while (next < lines.size() && lines[next].address == line.address) ++next;
-    std::uint64_t size = kMaxLastBytes;
-    if (next < lines.size()) {
-      const std::uint64_t gap = lines[next].address - line.address;
-      size = std::min(gap, lines[next].module == line.module ? kMaxBytes : kMaxLastBytes);
-    }
-    const auto [module, is_new] = modules.emplace(line.module, 0);
-    if (is_new) module->second = intern(line.module);
-    symbols.entries_.push_back(
-        {line.address, static_cast<std::uint32_t>(size), intern(line.name), module->second});
+class KernelSymbolsBuilder {
+ public:
+  KernelSymbolsBuilder() { names_.push_back('\0'); }
+
+  void reserve(std::size_t symbols) {
+    entries_.reserve(symbols);
+    names_.reserve(symbols * kUsualNameBytes);
   }
-  symbols.entries_.shrink_to_fit();
-  symbols.names_.shrink_to_fit();
+
+  void add_line(std::string_view text) {
+    const std::optional<Line> line = parse_line(text);
+    // Absolute symbols of per-CPU data are small numbers, hidden addresses are zero: neither is code.
+    if (!line || line->address >> 63 == 0 || entries_.size() >= kMaxSymbols) return;
+    // The symbols of a module follow each other.
+    if (line->module != std::string_view(names_.data() + last_module_))
+      last_module_ = line->module.empty() ? 0 : intern(line->module);
+    entries_.push_back({line->address, is_code(line->type) ? intern(line->name) : 0, last_module_});
+  }
+
+  KernelSymbols build() && {
+    sort();
+    drop_aliases();
+    KernelSymbols symbols;
+    symbols.own_entries_ = std::move(entries_);
+    symbols.own_names_ = std::move(names_);
+    symbols.entries_ = symbols.own_entries_;
+    symbols.names_ = symbols.own_names_;
+    return symbols;
+  }
+
+ private:
+  using Entry = KernelSymbols::Entry;
+
+  std::uint32_t intern(std::string_view name) {
+    const auto offset = static_cast<std::uint32_t>(names_.size());
+    names_.insert(names_.end(), name.begin(), name.end());
+    names_.push_back('\0');
+    return offset;
+  }
+
+  // The kernel's own symbols come in order, and they are most of them.
+  void sort() {
+    const auto is_before = [](const Entry& left, const Entry& right) { return left.start < right.start; };
+    const auto unsorted = std::is_sorted_until(entries_.begin(), entries_.end(), is_before);
+    std::sort(unsorted, entries_.end(), is_before);
+    std::inplace_merge(entries_.begin(), unsorted, entries_.end(), is_before);
+  }
+
+  // Of several names of one address, code comes before data, then the alphabet decides.
+  void drop_aliases() {
+    const auto is_better = [this](const Entry& left, const Entry& right) {
+      if (left.name == 0 || right.name == 0) return left.name != 0 && right.name == 0;
+      return std::strcmp(names_.data() + left.name, names_.data() + right.name) < 0;
+    };
+    std::size_t kept = 0;
+    for (const Entry& entry : entries_) {
+      if (kept == 0 || entries_[kept - 1].start != entry.start) {
+        entries_[kept++] = entry;
+      } else if (is_better(entry, entries_[kept - 1])) {
+        entries_[kept - 1] = entry;
+      }
+    }
+    entries_.resize(kept);
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<char> names_;
+  std::uint32_t last_module_ = 0;
+};
+
+KernelSymbols KernelSymbols::parse(std::string_view kallsyms) {
+  KernelSymbolsBuilder builder;
+  const auto add = [&](std::string_view line) { builder.add_line(line); };
+  add(for_each_line(kallsyms, add));
+  return std::move(builder).build();
+}
+
+Result<KernelSymbols> KernelSymbols::read(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.is_open()) return errno_error(errno, "open " + path);
+  KernelSymbolsBuilder builder;
+  builder.reserve(kUsualSymbols);
+  const auto add = [&](std::string_view line) { builder.add_line(line); };
+  std::array<char, 16384> buffer;
+  std::size_t kept = 0;  // the beginning of a line whose rest comes with the next read
+  while (true) {
+    const ssize_t count = ::read(fd.get(), buffer.data() + kept, buffer.size() - kept);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(errno, "read " + path);
+    if (count == 0) break;
+    const std::string_view rest = for_each_line({buffer.data(), kept + static_cast<std::size_t>(count)}, add);
+    kept = rest.size() < buffer.size() ? rest.size() : 0;  // no symbol has a line as long as that
+    std::copy(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(kept), buffer.begin());
+  }
+  add({buffer.data(), kept});
+  return std::move(builder).build();
+}
+
+// The image: this, the entries, the names.
+struct KernelSymbols::ImageHeader {
+  static constexpr std::array<char, 8> kMagic = {'d', 'd', 'k', 's', 'y', 'm', 's', '1'};
+
+  std::array<char, 8> magic = kMagic;
+  std::array<char, 48> key{};
+  std::uint64_t entries = 0;
+  std::uint64_t name_bytes = 0;
+
+  explicit ImageHeader(std::string_view text) {
+    std::copy_n(text.begin(), std::min(text.size(), key.size()), key.begin());
+  }
+};
+
+std::vector<std::byte> KernelSymbols::image(std::string_view key) const {
+  std::vector<Entry> entries;
+  entries.reserve(entries_.size());
+  std::copy_if(entries_.begin(), entries_.end(), std::back_inserter(entries),
+               [](const Entry& entry) { return entry.module == 0; });
+  ImageHeader header(key);
+  header.entries = entries.size();
+  header.name_bytes = names_.size();
+  std::vector<std::byte> bytes;
+  bytes.reserve(sizeof header + entries.size() * sizeof(Entry) + names_.size());
+  const auto append = [&](std::span<const std::byte> part) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  };
+  append(std::as_bytes(std::span(&header, 1)));
+  append(std::as_bytes(std::span(entries)));
+  append(std::as_bytes(names_));
+  return bytes;
+}
+
+Result<KernelSymbols> KernelSymbols::from_image(MappedRegion image, std::string_view key) {
+  ImageHeader header(key);
+  const ImageHeader expected(key);
+  const std::span<const std::byte> bytes = image.bytes();
+  if (bytes.size() < sizeof header)
+    return make_error(ErrorCode::corrupt, "too short for an image of kernel symbols");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  const std::size_t left = bytes.size() - sizeof header;
+  if (header.magic != ImageHeader::kMagic || header.key != expected.key ||
+      header.entries > left / sizeof(Entry) || header.name_bytes != left - header.entries * sizeof(Entry))
+    return make_error(ErrorCode::corrupt, "not an image of this kernel's symbols");
+  KernelSymbols symbols;
+  const std::byte* entries = bytes.data() + sizeof header;
+  symbols.entries_ = {reinterpret_cast<const Entry*>(entries), header.entries};
+  symbols.names_ = {reinterpret_cast<const char*>(entries + header.entries * sizeof(Entry)),
+                    header.name_bytes};
+  symbols.image_ = std::move(image);
   return symbols;
+}
+
+// Offsets of an image are not believed.
+std::string_view KernelSymbols::name_at(std::uint32_t offset) const {
+  if (offset >= names_.size()) return {};
+  const std::span<const char> rest = names_.subspan(offset);
+  return {rest.data(), ::strnlen(rest.data(), rest.size())};
 }
 
 std::optional<KernelSymbol> KernelSymbols::find(std::uint64_t address) const {
@@ -101,8 +225,10 @@ std::optional<KernelSymbol> KernelSymbols::find(std::uint64_t address) const {
                        [](std::uint64_t value, const Entry& entry) { return value < entry.start; });
   if (after == entries_.begin()) return std::nullopt;
   const Entry& entry = *std::prev(after);
-  if (address - entry.start >= entry.size) return std::nullopt;
-  return KernelSymbol{names_.c_str() + entry.name, names_.c_str() + entry.module, entry.start};
+  const std::uint64_t limit =
+      after != entries_.end() && after->module == entry.module ? kMaxBytes : kMaxLastBytes;
+  if (entry.name == 0 || address - entry.start >= limit) return std::nullopt;
+  return KernelSymbol{name_at(entry.name), name_at(entry.module), entry.start};
 }
 
 }  // namespace ddprof

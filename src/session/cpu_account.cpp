@@ -1,0 +1,118 @@
+#include "session/cpu_account.hpp"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "profile/estimates.hpp"
+
+namespace ddprof {
+
+using namespace std::chrono_literals;
+
+CpuAccount::CpuAccount(std::uint32_t event, const SessionOptions& options, const ColumnLayout& columns,
+                       Collector& collector, const ProcessTable& processes)
+    : event_(event),
+      options_(options),
+      columns_(columns.events[event]),
+      collector_(collector),
+      processes_(processes),
+      ledger_(options.events[event].sample_value(), options.samples_kernel) {}
+
+void CpuAccount::start() {
+  started_ = monotonic_now();
+  if (options_.root) thread_times_.start_from(*options_.root);
+}
+
+void CpuAccount::add(const SampleEvent& sample) {
+  if (sample.event != event_) return;
+  totals_.sampled += sample.value;
+  if (sample.is_estimate) {
+    estimated_ += sample.value;
+  } else {
+    ledger_.add_sample({sample.pid, sample.tid}, sample.value);
+  }
+}
+
+void CpuAccount::add(const TaskTotalEvent& event) {
+  if (event.event == event_) ledger_.add_task_total({event.pid, event.tid}, event.value);
+}
+
+void CpuAccount::add(const ThrottleEvent& event) {
+  if (event.is_start) throttled_since_ = event.time;
+  if (!event.is_start) ledger_.add_throttled((event.time - throttled_since_).count());
+}
+
+void CpuAccount::refresh_charge(Nanoseconds now) {
+  if (!options_.charged_cpu || options_.is_charge_exact || now < next_charge_) return;
+  next_charge_ = now + std::max<Nanoseconds>(1s, (now - started_) / 8);
+  if (auto counted = collector_.exact_total(event_)) options_.charged_cpu(*counted, false);
+}
+
+void CpuAccount::find_exact_total(bool is_final) {
+  totals_.exact = collector_.exact_total(event_);
+  if (!totals_.exact || !options_.charged_cpu) return;
+  // Counters do not see the very start and end of a task, and count what a hypervisor stole; what was charged
+  // is the truth, unless it is so much less that some tasks are not in it (nobody waited for them).
+  std::int64_t counted = *totals_.exact;
+  std::int64_t charged = options_.charged_cpu(counted, is_final);
+  bool is_complete = options_.is_charge_exact && !has_children_;
+  if (is_complete || charged > counted - counted / 4) totals_.exact = charged;
+}
+
+void CpuAccount::add_entries(const std::vector<CpuLedger::Entry>& entries, Aggregator& aggregator) {
+  for (const CpuLedger::Entry& entry : entries) {
+    Frame frame{.kind = FrameKind::accounted, .loss = entry.loss};
+    const Process* process = processes_.find(entry.thread.pid);
+    ThreadKey thread{entry.thread.pid, entry.thread.tid, process != nullptr ? process->incarnation : 0};
+    aggregator.add(thread, {&frame, 1}, {{columns_.value, entry.value}});
+    totals_.losses[entry.loss] += entry.value;
+  }
+}
+
+// Returns what the estimates of per-CPU sampling are to sum up to.
+std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_final) {
+  std::int64_t told_by_tasks = *totals_.exact - estimated_before_;
+  add_entries(ledger_.close_ended(told_by_tasks), aggregator);
+  // A ratio far above one is no sampling noise: then the rest is shown as what it is, unsampled.
+  std::int64_t left = std::max<std::int64_t>(0, told_by_tasks - ledger_.explained());
+  std::int64_t estimate = std::min(left, estimated_ + estimated_ / 2);
+  told_by_tasks -= estimate;
+  std::vector<CpuLedger::ThreadTotal> living;
+  bool needs_living = is_final || ledger_.unexplained(told_by_tasks) > 0;
+  if (needs_living && estimated_ == 0) living = thread_times_.read(processes_);
+  Pid root = options_.root.value_or(Pid{});
+  ThreadKey rest{root, static_cast<Tid>(to_int(root))};
+  add_entries(ledger_.close_living(told_by_tasks, living, rest, is_final), aggregator);
+  estimated_before_ += estimate;
+  return estimate;
+}
+
+// Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was
+// charged. Shares stay what they are; the sum is what the kernel says.
+void CpuAccount::take_back_excess(AggregatedProfile& profile) {
+  std::int64_t sum = column_sum(profile, columns_.value);
+  if (totals_.exact) {
+    std::int64_t charged = *totals_.exact - accounted_;
+    constexpr std::int64_t kTolerance = 200;  // half a percent is the noise of the last period
+    if (charged > 0 && sum > charged + charged / kTolerance) {
+      scale_column(profile, columns_.value, charged);
+      sum = charged;
+    }
+  }
+  accounted_ += sum;
+}
+
+AggregatedProfile CpuAccount::close(Aggregator& aggregator, Nanoseconds begin, Nanoseconds end,
+                                    bool is_final) {
+  find_exact_total(is_final);
+  std::int64_t estimate = totals_.exact ? add_unsampled_time(aggregator, is_final) : estimated_;
+  AggregatedProfile profile = aggregator.take(begin, end);
+  fold_estimates(profile, *columns_.estimate, columns_.value, estimate);
+  take_back_excess(profile);
+  estimated_ = 0;
+  return profile;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/collector.hpp"
+#include "collect/event_spec.hpp"
+#include "process/file_registry.hpp"
+#include "process/process_table.hpp"
+#include "session/namer.hpp"
+#include "session/stack_builder.hpp"
+#include "session/summary.hpp"
+
+namespace ddprof {
+
+struct SessionOptions {
+  std::vector<EventSpec> events;  // as the collector was opened with
+  std::optional<Pid> root;        // the process that was started or attached to; none: the whole host
+  bool is_started_by_us = false;  // root is about to exec: nothing of it needs to be read from /proc
+  bool samples_kernel = true;
+  std::optional<std::chrono::seconds> period;    // close a profile this often; none: one for the whole run
+  std::optional<std::chrono::seconds> duration;  // stop after this long
+  NamerOptions naming;
+  std::string service;
+  std::vector<std::string> notices;
+  // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector
+  // counted.
+  std::function<std::int64_t(std::int64_t counted, bool is_final)> charged_cpu;
+  // The charge is known to the microsecond when the target has ended. If not, it is asked for now and then,
+  // so that the last answer is fresh by then.
+  bool is_charge_exact = false;
+  std::function<void(const SampleEvent&, const BuiltStack&, const ProcessTable&, const FileRegistry&)>
+      on_sample;  // --show-samples
+  std::function<void(const SampleEvent&, const Stack&, const ModuleMap&, const RuleDictionary&,
+                     const FileRegistry&)>
+      on_stack;                                     // stack cases
+  std::function<void(const Summary&)> on_progress;  // about once a second, while there is something to do
+};
+
+}  // namespace ddprof
