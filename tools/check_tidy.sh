@@ -1,6 +1,10 @@
 #!/bin/sh
-# clang-tidy with the allow-list of .clang-tidy over everything that is ours; reads build/dev/compile_commands.json.
+# clang-tidy with the allow-list of .clang-tidy over everything that ships, in the large translation units of the asan build:
+# eight times as fast as file by file.
 set -eu
 cd "$(dirname "$0")/.."
-git ls-files 'src/*.cpp' | grep -vE '_(test|fuzz|bench|main)\.cpp$' |
-  xargs -P "$(nproc)" -n 4 clang-tidy -p build/dev --quiet 2>/dev/null
+units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.dir/*' -not -path '*_bench.dir/*')
+[ -n "$units" ] || { echo "build/asan has no translation units: cmake --preset asan"; exit 1; }
+# shellcheck disable=SC2086
+printf '%s\n' $units src/symbol/demangle.cpp src/cli/ddprof_main.cpp |
+  xargs -P "$(nproc)" -n 1 clang-tidy -p build/asan --quiet 2>/dev/null

@@ -5,15 +5,16 @@ cd "$(dirname "$0")/.." || exit 1
 mode=${1:-all}
 jobs=$(nproc)
 passed=0 failed=0 skipped=0
+began=$SECONDS
 
 # A check that is one test: its name, then the command.
 check() {
-  local name=$1 log
+  local name=$1 before=$SECONDS log
   shift
   log=$(mktemp)
   if "$@" >"$log" 2>&1; then
     passed=$((passed + 1))
-    echo "ok      $name"
+    echo "ok      $name ($((SECONDS - before)) s)"
   else
     failed=$((failed + 1))
     echo "FAILED  $name"
@@ -24,7 +25,7 @@ check() {
 
 # A ctest run: its tests are counted one by one.
 ctests() {
-  local name=$1 folder=$2 log
+  local name=$1 folder=$2 before=$SECONDS log
   shift 2
   log=$(mktemp)
   ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@" >"$log" 2>&1
@@ -34,7 +35,7 @@ ctests() {
   missed=$(grep -c '\*\*\*Skipped' "$log")
   if [ -z "$total" ]; then bad=1 total=1 missed=0; fi
   passed=$((passed + total - bad - missed)) failed=$((failed + bad)) skipped=$((skipped + missed))
-  echo "$([ "$bad" = 0 ] && echo "ok     " || echo "FAILED ") $name: $total tests, $bad failed, $missed skipped"
+  echo "$([ "$bad" = 0 ] && echo "ok     " || echo "FAILED ") $name: $total tests, $bad failed, $missed skipped ($((SECONDS - before)) s)"
   # Whoever skips says why; so do we.
   grep -E 'SKIP|skipped [^0-9]' "$log" | sort -u | head -20
   [ "$bad" = 0 ] || grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed|^ +Start +[0-9]+:' "$log" | tail -n 200
@@ -49,24 +50,26 @@ check "layering" tools/check_layering.py
 check "format" tools/check_format.sh
 check "build: release" build release --target ddprof
 check "documentation is current" tools/check_docs.sh
-check "build: tests" build dev
-ctests "unit tests" build/dev -L unit -j "$jobs"
-if [ "$mode" = all ]; then
-  ctests "system tests" build/dev -L system
+if [ "$mode" = quick ]; then
+  check "build: unit tests" build dev
+  ctests "unit tests" build/dev -L unit -j "$jobs"
+else
   check "artefact: libraries and size" tools/check_artefact.sh
-  check "clang-tidy" tools/check_tidy.sh
+  check "build: puppets, and every header alone" build dev --target puppets headers
+  ctests "system tests" build/dev -L system
   check "build: asan and ubsan" build asan
   ctests "unit tests under asan and ubsan" build/asan -L unit -j "$jobs"
   ctests "system tests under asan and ubsan" build/asan -L sanitizer
+  check "clang-tidy" tools/check_tidy.sh
   # Only the session has more than one thread: its tests, and the whole program, run under tsan.
   check "build: tsan" build tsan --target ddprof session_test
   ctests "session tests under tsan" build/tsan -R '^(SessionTest|Summary)\.'
   ctests "system tests under tsan" build/tsan -L sanitizer
-  check "build: fuzzers" build fuzz
+  check "build: fuzzers" build fuzz --target fuzzers
   for fuzzer in $(find build/fuzz -name '*_fuzz' -type f -perm -100 2>/dev/null | sort); do
     check "fuzz: $(basename "$fuzzer")" tools/fuzz.sh "$fuzzer" 4
   done
 fi
 
-echo "$passed passed, $failed failed, $skipped skipped"
+echo "$passed passed, $failed failed, $skipped skipped, in $((SECONDS - began)) s"
 [ "$failed" = 0 ]

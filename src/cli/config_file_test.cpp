@@ -20,7 +20,7 @@ std::vector<ConfigEntry> read(std::string_view text) {
   return entries.ok() ? std::move(entries).value() : std::vector<ConfigEntry>{};
 }
 
-std::string failure(std::string_view text) {
+std::string complaint(std::string_view text) {
   const auto entries = parse_config(text, "f");
   EXPECT_FALSE(entries.ok()) << text;
   return entries.ok() ? std::string() : entries.error().message;
@@ -57,19 +57,19 @@ TEST(ConfigFile, AnEmptyFileSetsNothing) {
 }
 
 TEST(ConfigFile, NamesTheLineOfAMistake) {
-  EXPECT_EQ(failure("\n[section]\n"), "f:2: tables are not used here; write option = value");
-  EXPECT_EQ(failure("service"), "f:1: expected option = value");
-  EXPECT_EQ(failure("= 5"), "f:1: expected option = value");
-  EXPECT_EQ(failure("service = mine"), "f:1: mine: put text in quotes");
-  EXPECT_EQ(failure("service = "), "f:1: expected a value: a string in quotes, a number, true or false");
-  EXPECT_EQ(failure("service = \"a"), "f:1: the string has no closing \"");
-  EXPECT_EQ(failure("service = 'a\n'"), "f:1: the string has no closing '");
-  EXPECT_EQ(failure("service = \"a\\q\""), "f:1: unknown escape in the string; use \\\\, \\\", \\n or \\t");
-  EXPECT_EQ(failure("service = \"a\\"), "f:1: unknown escape in the string; use \\\\, \\\", \\n or \\t");
-  EXPECT_EQ(failure("\nevent = [\"a\"\n"), "f:3: expected , or ] in the array");
-  EXPECT_EQ(failure("event = [\"a\",\n"), "f:1: the array has no ]");
-  EXPECT_EQ(failure("port = 1 2"), "f:1: unexpected text after port");
-  EXPECT_EQ(failure("port = 1\nhost = 'a'\nport = 2"), "f:3: port is set a second time (first in line 1)");
+  EXPECT_EQ(complaint("\n[section]\n"), "f:2: tables are not used here; write option = value");
+  EXPECT_EQ(complaint("service"), "f:1: expected option = value");
+  EXPECT_EQ(complaint("= 5"), "f:1: expected option = value");
+  EXPECT_EQ(complaint("service = mine"), "f:1: mine: put text in quotes");
+  EXPECT_EQ(complaint("service = "), "f:1: expected a value: a string in quotes, a number, true or false");
+  EXPECT_EQ(complaint("service = \"a"), "f:1: the string has no closing \"");
+  EXPECT_EQ(complaint("service = 'a\n'"), "f:1: the string has no closing '");
+  EXPECT_EQ(complaint("service = \"a\\q\""), "f:1: unknown escape in the string; use \\\\, \\\", \\n or \\t");
+  EXPECT_EQ(complaint("service = \"a\\"), "f:1: unknown escape in the string; use \\\\, \\\", \\n or \\t");
+  EXPECT_EQ(complaint("\nevent = [\"a\"\n"), "f:3: expected , or ] in the array");
+  EXPECT_EQ(complaint("event = [\"a\",\n"), "f:1: the array has no ]");
+  EXPECT_EQ(complaint("port = 1 2"), "f:1: unexpected text after port");
+  EXPECT_EQ(complaint("port = 1\nhost = 'a'\nport = 2"), "f:3: port is set a second time (first in line 1)");
 }
 
 TEST(ConfigFile, ACapturedConfigurationReadsBackAsTheSameOptions) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +30,22 @@ struct OptionFixture {
     };
     return parse_options(args, environment, read_file);
   }
+
+  [[nodiscard]] Options parsed(const std::vector<const char*>& args) const {
+    auto options = parse(args);
+    EXPECT_TRUE(options.ok()) << options.error().message;
+    return options.ok() ? std::move(options).value() : Options{};
+  }
+
+  [[nodiscard]] Error failure(const std::vector<const char*>& args) const {
+    auto options = parse(args);
+    EXPECT_FALSE(options.ok());
+    return options.ok() ? Error{} : std::move(options).error();
+  }
 };
+
+// With an empty environment and no files.
+inline Options parsed(const std::vector<const char*>& args) { return OptionFixture{}.parsed(args); }
+inline Error failure(const std::vector<const char*>& args) { return OptionFixture{}.failure(args); }
 
 }  // namespace ddprof

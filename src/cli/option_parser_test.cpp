@@ -15,22 +15,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Options parsed(const OptionFixture& fixture, const std::vector<const char*>& args) {
-  auto options = fixture.parse(args);
-  EXPECT_TRUE(options.ok()) << options.error().message;
-  return options.ok() ? std::move(options).value() : Options{};
-}
-
-Options parsed(const std::vector<const char*>& args) { return parsed(OptionFixture{}, args); }
-
-std::string failure(const OptionFixture& fixture, const std::vector<const char*>& args) {
-  const auto options = fixture.parse(args);
-  EXPECT_FALSE(options.ok());
-  return options.ok() ? std::string() : options.error().message;
-}
-
-std::string failure(const std::vector<const char*>& args) { return failure(OptionFixture{}, args); }
-
 TEST(Options, ADropInCommandLineKeepsItsMeaning) {
   const Options options =
       parsed({"-S", "my-service", "-e", "sCPU f=199", "./prog", "--its-own-flag", "-S", "x", "--", "-p"});
@@ -147,9 +131,9 @@ TEST(Options, FlagsTakeTrueFalseOrNothing) {
   EXPECT_FALSE(parsed({"--enable", "FALSE", "x"}).enable);
   EXPECT_FALSE(parsed({"-I0", "x"}).inlined_functions);
   EXPECT_TRUE(parsed({"-I", "x"}).inlined_functions);
-  EXPECT_EQ(failure({"--enable=maybe", "x"}), "--enable maybe: must be true or false");
-  EXPECT_EQ(failure({"--no-timeline=true", "x"}), "--no-timeline: takes no value");
-  EXPECT_THAT(failure({"--no-service", "x"}), HasSubstr("unknown option --no-service"));
+  EXPECT_EQ(failure({"--enable=maybe", "x"}).message, "--enable maybe: must be true or false");
+  EXPECT_EQ(failure({"--no-timeline=true", "x"}).message, "--no-timeline: takes no value");
+  EXPECT_THAT(failure({"--no-service", "x"}).message, HasSubstr("unknown option --no-service"));
 }
 
 TEST(Options, AProgramCalledTrueIsNotTheValueOfAFlag) {
@@ -190,28 +174,28 @@ TEST(Options, TargetsExcludeEachOther) {
   EXPECT_EQ(parsed({"-p", "12"}).command, Command::attach);
   EXPECT_EQ(parsed({"-g"}).command, Command::global);
   EXPECT_EQ(parsed({"record", "-p12"}).command, Command::record);
-  EXPECT_THAT(failure({"-p", "12", "./prog"}), HasSubstr("./prog cannot be started too"));
-  EXPECT_THAT(failure({"-g", "./prog"}), HasSubstr("./prog cannot be started too"));
-  EXPECT_EQ(failure({"-g", "-p", "12"}), "-p and -g: choose one");
-  EXPECT_THAT(failure({}), HasSubstr("nothing to profile"));
-  EXPECT_THAT(failure({"record"}), HasSubstr("nothing to profile"));
-  EXPECT_THAT(failure({"--"}), HasSubstr("nothing to profile"));
-  EXPECT_EQ(failure({"-p", "0"}), "--pid 0: must be a whole number from 1 to 4194304");
+  EXPECT_THAT(failure({"-p", "12", "./prog"}).message, HasSubstr("./prog cannot be started too"));
+  EXPECT_THAT(failure({"-g", "./prog"}).message, HasSubstr("./prog cannot be started too"));
+  EXPECT_EQ(failure({"-g", "-p", "12"}).message, "-p and -g: choose one");
+  EXPECT_THAT(failure({}).message, HasSubstr("nothing to profile"));
+  EXPECT_THAT(failure({"record"}).message, HasSubstr("nothing to profile"));
+  EXPECT_THAT(failure({"--"}).message, HasSubstr("nothing to profile"));
+  EXPECT_EQ(failure({"-p", "0"}).message, "--pid 0: must be a whole number from 1 to 4194304");
 }
 
 TEST(Options, DurationIsForThoseWhoStayInFront) {
   EXPECT_EQ(parsed({"record", "-d", "3", "x"}).duration_seconds, 3);
   EXPECT_EQ(parsed({"-p", "1", "-d", "3"}).duration_seconds, 3);
-  EXPECT_THAT(failure({"-d", "3", "x"}), HasSubstr("--duration: the wrapped program decides"));
+  EXPECT_THAT(failure({"-d", "3", "x"}).message, HasSubstr("--duration: the wrapped program decides"));
 }
 
 TEST(Options, ReportTakesOneFileAndItsOwnOptions) {
   const Options options = parsed({"report", "cpu.pprof", "--top", "5"});
   EXPECT_THAT(options.files, ElementsAre("cpu.pprof"));
   EXPECT_EQ(options.top, 5);
-  EXPECT_EQ(failure({"report"}), "report: needs a profile file");
-  EXPECT_EQ(failure({"report", "a", "b"}), "report: takes one profile file");
-  EXPECT_EQ(failure({"report", "a", "-F", "9"}), "--frequency: not an option of report");
+  EXPECT_EQ(failure({"report"}).message, "report: needs a profile file");
+  EXPECT_EQ(failure({"report", "a", "b"}).message, "report: takes one profile file");
+  EXPECT_EQ(failure({"report", "a", "-F", "9"}).message, "--frequency: not an option of report");
 }
 
 TEST(Options, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
@@ -219,7 +203,7 @@ TEST(Options, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
   fixture.files["./ddprof.toml"] =
       "# mine\nservice = \"from-file\"\nenvironment = \"from-file\"\ntags = \"a:1\"\n";
   fixture.variables = {{"DD_SERVICE", "from-environment"}, {"DD_ENV", "from-environment"}};
-  const Options options = parsed(fixture, {"-S", "from-words", "x"});
+  const Options options = fixture.parsed({"-S", "from-words", "x"});
   EXPECT_EQ(options.service, "from-words");
   EXPECT_EQ(options.environment, "from-environment");
   EXPECT_EQ(options.tags, "a:1");
@@ -233,8 +217,8 @@ TEST(Options, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
 TEST(Options, EventsOfAStrongerSourceReplaceThoseOfAWeakerOne) {
   OptionFixture fixture;
   fixture.files["./ddprof.toml"] = "event = [\"hINST\", \"hCMISS\"]\n";
-  EXPECT_EQ(parsed(fixture, {"x"}).events.size(), 2U);
-  const Options options = parsed(fixture, {"-e", "sCPU", "-e", "sPF; sCS", "x"});
+  EXPECT_EQ(fixture.parsed({"x"}).events.size(), 2U);
+  const Options options = fixture.parsed({"-e", "sCPU", "-e", "sPF; sCS", "x"});
   EXPECT_THAT(options.event_texts, ElementsAre("sCPU", "sPF; sCS"));
   ASSERT_EQ(options.events.size(), 3U);
   EXPECT_EQ(options.events[2].name, "sCS");
@@ -243,56 +227,64 @@ TEST(Options, EventsOfAStrongerSourceReplaceThoseOfAWeakerOne) {
 TEST(Options, AnEmptyVariableCountsAsUnset) {
   OptionFixture fixture;
   fixture.variables["DD_PROFILING_UPLOAD_PERIOD"] = "";
-  EXPECT_EQ(parsed(fixture, {"x"}).upload_period_seconds, 59);
+  EXPECT_EQ(fixture.parsed({"x"}).upload_period_seconds, 59);
 }
 
 TEST(Options, TheConfigFileMustExistOnlyWhenItIsNamed) {
   EXPECT_EQ(parsed({"x"}).config, "");
-  EXPECT_EQ(failure({"--config", "my.toml", "x"}), "--config: open my.toml: No such file or directory");
+  EXPECT_EQ(failure({"--config", "my.toml", "x"}).message,
+            "--config: open my.toml: No such file or directory");
   OptionFixture fixture;
   fixture.variables["DD_PROFILING_NATIVE_CONFIG"] = "my.toml";
-  EXPECT_THAT(failure(fixture, {"x"}), HasSubstr("DD_PROFILING_NATIVE_CONFIG: open my.toml"));
+  EXPECT_THAT(fixture.failure({"x"}).message, HasSubstr("DD_PROFILING_NATIVE_CONFIG: open my.toml"));
   fixture.files["my.toml"] = "upload_period = 10\n";
-  EXPECT_EQ(parsed(fixture, {"x"}).upload_period_seconds, 10);
+  EXPECT_EQ(fixture.parsed({"x"}).upload_period_seconds, 10);
 }
 
 TEST(Options, AWrongValueNamesThePlaceItCameFrom) {
-  EXPECT_EQ(failure({"--stack-sample-size", "70000", "x"}),
+  EXPECT_EQ(failure({"--stack-sample-size", "70000", "x"}).message,
             "--stack-sample-size 70000: must be a multiple of 8 up to 65528");
-  EXPECT_EQ(failure({"--stack-sample-size", "1001", "x"}),
+  EXPECT_EQ(failure({"--stack-sample-size", "1001", "x"}).message,
             "--stack-sample-size 1001: must be a multiple of 8 up to 65528");
-  EXPECT_EQ(failure({"-P", "99999", "x"}), "--port 99999: must be a whole number from 1 to 65535");
-  EXPECT_EQ(failure({"-F", "fast", "x"}), "--frequency fast: must be a whole number from 1 to 100000");
-  EXPECT_EQ(failure({"--maximum-pids", "-2", "x"}), "--maximum-pids -2: must be a whole number, -1 or more");
-  EXPECT_THAT(failure({"-l", "noise", "x"}), HasSubstr("one of debug, informational, notice, warn, error"));
-  EXPECT_THAT(failure({"--preset", "cpu-only", "x"}), HasSubstr("did you mean cpu_only?"));
-  EXPECT_THAT(failure({"--cpu-affinity", "0x0", "x"}), HasSubstr("hexadecimal mask"));
+  EXPECT_EQ(failure({"-P", "99999", "x"}).message, "--port 99999: must be a whole number from 1 to 65535");
+  EXPECT_EQ(failure({"-F", "fast", "x"}).message,
+            "--frequency fast: must be a whole number from 1 to 100000");
+  EXPECT_EQ(failure({"--maximum-pids", "-2", "x"}).message,
+            "--maximum-pids -2: must be a whole number, -1 or more");
+  EXPECT_THAT(failure({"-l", "noise", "x"}).message,
+              HasSubstr("one of debug, informational, notice, warn, error"));
+  EXPECT_THAT(failure({"--preset", "cpu-only", "x"}).message, HasSubstr("did you mean cpu_only?"));
+  EXPECT_THAT(failure({"--cpu-affinity", "0x0", "x"}).message, HasSubstr("hexadecimal mask"));
 
   OptionFixture fixture;
   fixture.variables["DD_TRACE_AGENT_PORT"] = "http";
-  EXPECT_EQ(failure(fixture, {"x"}), "DD_TRACE_AGENT_PORT=http: must be a whole number from 1 to 65535");
+  EXPECT_EQ(fixture.failure({"x"}).message,
+            "DD_TRACE_AGENT_PORT=http: must be a whole number from 1 to 65535");
   fixture.variables.clear();
   fixture.files["./ddprof.toml"] = "\nport = 0\n";
-  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:2: port = 0: must be a whole number from 1 to 65535");
+  EXPECT_EQ(fixture.failure({"x"}).message,
+            "./ddprof.toml:2: port = 0: must be a whole number from 1 to 65535");
   fixture.files["./ddprof.toml"] = "frequncy = 9";
-  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:1: unknown option frequncy; did you mean frequency?");
+  EXPECT_EQ(fixture.failure({"x"}).message,
+            "./ddprof.toml:1: unknown option frequncy; did you mean frequency?");
   fixture.files["./ddprof.toml"] = "pid = 9";
-  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:1: pid belongs on the command line");
+  EXPECT_EQ(fixture.failure({"x"}).message, "./ddprof.toml:1: pid belongs on the command line");
   fixture.files["./ddprof.toml"] = "service = ['a', 'b']";
-  EXPECT_EQ(failure(fixture, {"x"}), "./ddprof.toml:1: service takes one value");
+  EXPECT_EQ(fixture.failure({"x"}).message, "./ddprof.toml:1: service takes one value");
 }
 
 TEST(Options, AMistypedOptionGetsASuggestion) {
-  EXPECT_EQ(failure({"--frequncy", "9", "x"}), "unknown option --frequncy; did you mean --frequency?");
-  EXPECT_EQ(failure({"--upload_perod=9", "x"}),
+  EXPECT_EQ(failure({"--frequncy", "9", "x"}).message,
+            "unknown option --frequncy; did you mean --frequency?");
+  EXPECT_EQ(failure({"--upload_perod=9", "x"}).message,
             "unknown option --upload_perod; did you mean --upload-period?");
-  EXPECT_EQ(failure({"--zzzzzz", "x"}), "unknown option --zzzzzz");
-  EXPECT_THAT(failure({"-Z", "x"}), HasSubstr("unknown option -Z"));
+  EXPECT_EQ(failure({"--zzzzzz", "x"}).message, "unknown option --zzzzzz");
+  EXPECT_THAT(failure({"-Z", "x"}).message, HasSubstr("unknown option -Z"));
 }
 
 TEST(Options, AForgottenValueIsNotTakenFromTheNextOption) {
-  EXPECT_EQ(failure({"-S"}), "-S: needs a value (NAME)");
-  EXPECT_EQ(failure({"-S", "-e", "sCPU", "x"}), "-S: needs a value (NAME), but -e follows");
+  EXPECT_EQ(failure({"-S"}).message, "-S: needs a value (NAME)");
+  EXPECT_EQ(failure({"-S", "-e", "sCPU", "x"}).message, "-S: needs a value (NAME), but -e follows");
   EXPECT_EQ(parsed({"--service=-e", "x"}).service, "-e");
   EXPECT_EQ(parsed({"--output", "-", "x"}).output, "-");
 }
@@ -300,13 +292,13 @@ TEST(Options, AForgottenValueIsNotTakenFromTheNextOption) {
 TEST(Options, HelpIsThereEvenWhenTheConfigurationIsBroken) {
   OptionFixture fixture;
   fixture.files["./ddprof.toml"] = "][";
-  EXPECT_EQ(parsed(fixture, {"--help"}).command, Command::help);
-  EXPECT_EQ(parsed(fixture, {"-v"}).command, Command::version);
-  EXPECT_EQ(parsed(fixture, {"--help_extended"}).command, Command::help_extended);
-  EXPECT_EQ(parsed(fixture, {"--help-markdown"}).command, Command::help_markdown);
-  EXPECT_EQ(parsed(fixture, {"-e", "help"}).command, Command::help_events);
-  EXPECT_EQ(parsed(fixture, {"record", "--help"}).command, Command::help);
-  EXPECT_EQ(failure({"--help=me"}), "--help: takes no value");
+  EXPECT_EQ(fixture.parsed({"--help"}).command, Command::help);
+  EXPECT_EQ(fixture.parsed({"-v"}).command, Command::version);
+  EXPECT_EQ(fixture.parsed({"--help_extended"}).command, Command::help_extended);
+  EXPECT_EQ(fixture.parsed({"--help-markdown"}).command, Command::help_markdown);
+  EXPECT_EQ(fixture.parsed({"-e", "help"}).command, Command::help_events);
+  EXPECT_EQ(fixture.parsed({"record", "--help"}).command, Command::help);
+  EXPECT_EQ(failure({"--help=me"}).message, "--help: takes no value");
   EXPECT_EQ(parsed({"./prog", "--help"}).command, Command::wrap);
 }
 

@@ -12,12 +12,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Options parsed(const OptionFixture& fixture, const std::vector<const char*>& args) {
-  auto options = fixture.parse(args);
-  EXPECT_TRUE(options.ok()) << options.error().message;
-  return options.ok() ? std::move(options).value() : Options{};
-}
-
 // "sCPU@199 sPF@99", "hINST/1000"
 std::string events_of(const Options& options) {
   std::string text;
@@ -28,28 +22,20 @@ std::string events_of(const Options& options) {
   return text;
 }
 
-std::string events_of(const std::vector<const char*>& args) {
-  return events_of(parsed(OptionFixture{}, args));
-}
-
-Error failure(const std::vector<const char*>& args) {
-  auto options = OptionFixture{}.parse(args);
-  EXPECT_FALSE(options.ok());
-  return options.ok() ? Error{} : std::move(options).error();
-}
+std::string events_of(const std::vector<const char*>& args) { return events_of(parsed(args)); }
 
 TEST(OptionRules, WithoutEventsTheDefaultPresetIsProfiledAsFarAsThisVersionCan) {
-  const Options wrapped = parsed({}, {"x"});
+  const Options wrapped = parsed({"x"});
   EXPECT_EQ(events_of(wrapped), "sCPU@99");
   EXPECT_THAT(wrapped.notices, ElementsAre("preset default: allocation profiling is not in this version; "
                                            "profiling the rest"));
-  EXPECT_THAT(parsed({}, {"-p", "1"}).notices, IsEmpty());
-  EXPECT_THAT(parsed({}, {"record", "x"}).notices, IsEmpty());
-  EXPECT_THAT(parsed({}, {"--preset", "cpu_only", "x"}).notices, IsEmpty());
+  EXPECT_THAT(parsed({"-p", "1"}).notices, IsEmpty());
+  EXPECT_THAT(parsed({"record", "x"}).notices, IsEmpty());
+  EXPECT_THAT(parsed({"--preset", "cpu_only", "x"}).notices, IsEmpty());
 }
 
 TEST(OptionRules, HeapPresetsAreAnsweredClearly) {
-  const Options live = parsed({}, {"--preset", "cpu_live_heap", "x"});
+  const Options live = parsed({"--preset", "cpu_live_heap", "x"});
   EXPECT_EQ(events_of(live), "sCPU@99");
   EXPECT_THAT(live.notices, ElementsAre(HasSubstr("preset cpu_live_heap: allocation profiling")));
   for (const char* preset : {"alloc_only", "alloc_live_heap"}) {
@@ -61,7 +47,7 @@ TEST(OptionRules, HeapPresetsAreAnsweredClearly) {
   }
   EXPECT_EQ(failure({"-e", "sALLOC", "x"}).message,
             "event sALLOC: allocation profiling is not in this version");
-  const Options mixed = parsed({}, {"-e", "sCPU; sALLOC", "x"});
+  const Options mixed = parsed({"-e", "sCPU; sALLOC", "x"});
   EXPECT_EQ(events_of(mixed), "sCPU@99");
   EXPECT_THAT(mixed.notices, ElementsAre(HasSubstr("event sALLOC")));
 }
@@ -84,10 +70,10 @@ TEST(OptionRules, FrequencyIsShortForTheRateOfCpuTime) {
 TEST(OptionRules, AFrequencyFromTheFileYieldsToARateOnTheCommandLine) {
   OptionFixture fixture;
   fixture.files["./ddprof.toml"] = "frequency = 49\n";
-  EXPECT_EQ(events_of(parsed(fixture, {"x"})), "sCPU@49");
-  EXPECT_EQ(events_of(parsed(fixture, {"-e", "sCPU", "x"})), "sCPU@49");
-  EXPECT_EQ(events_of(parsed(fixture, {"-e", "sCPU f=7", "x"})), "sCPU@7");
-  EXPECT_EQ(events_of(parsed(fixture, {"-e", "hINST", "x"})), "hINST@99");
+  EXPECT_EQ(events_of(fixture.parsed({"x"})), "sCPU@49");
+  EXPECT_EQ(events_of(fixture.parsed({"-e", "sCPU", "x"})), "sCPU@49");
+  EXPECT_EQ(events_of(fixture.parsed({"-e", "sCPU f=7", "x"})), "sCPU@7");
+  EXPECT_EQ(events_of(fixture.parsed({"-e", "hINST", "x"})), "hINST@99");
 }
 
 TEST(OptionRules, ABadEventFailsWithItsOwnSentence) {

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::int64_t kPeriod = 10'000'000;
 constexpr std::int64_t kPlenty = 1'000 * kPeriod;  // an exact total that limits nothing
-const ThreadKey kMain{Pid{10}, Tid{10}};
-const ThreadKey kWorker{Pid{10}, Tid{11}};
+const ThreadKey kFirst{Pid{10}, Tid{10}};
+const ThreadKey kSecond{Pid{10}, Tid{11}};
 
 std::int64_t sum(const std::vector<CpuLedger::Entry>& entries) {
   return std::accumulate(entries.begin(), entries.end(), std::int64_t{0},
@@ -19,43 +19,43 @@ std::int64_t sum(const std::vector<CpuLedger::Entry>& entries) {
 
 TEST(CpuLedger, ReportsAShortTaskThatNoSampleSaw) {
   CpuLedger ledger(kPeriod, true);
-  ledger.add_task_total(kWorker, 600'000);
-  ledger.add_task_total(kWorker, 400'000);  // the second CPU
+  ledger.add_task_total(kSecond, 600'000);
+  ledger.add_task_total(kSecond, 400'000);  // the second CPU
   auto entries = ledger.close_ended(kPlenty);
   ASSERT_EQ(entries.size(), 1U);
-  EXPECT_EQ(entries[0].thread, kWorker);
+  EXPECT_EQ(entries[0].thread, kSecond);
   EXPECT_EQ(entries[0].loss, Loss::unsampled);
   EXPECT_EQ(entries[0].value, 1'000'000);
 }
 
 TEST(CpuLedger, SamplesAndEntriesSumUpToTheExactTotal) {
   CpuLedger ledger(kPeriod, true);
-  for (int i = 0; i < 7; ++i) ledger.add_sample(kWorker, kPeriod);
-  for (int i = 0; i < 3; ++i) ledger.add_sample(kMain, kPeriod);
-  ledger.add_task_total(kWorker, 7 * kPeriod + 4'000'000);
+  for (int i = 0; i < 7; ++i) ledger.add_sample(kSecond, kPeriod);
+  for (int i = 0; i < 3; ++i) ledger.add_sample(kFirst, kPeriod);
+  ledger.add_task_total(kSecond, 7 * kPeriod + 4'000'000);
   const std::int64_t exact = 7 * kPeriod + 4'000'000 + 3 * kPeriod + 9'000'000;
   std::int64_t missing = sum(ledger.close_ended(kPlenty));
   EXPECT_EQ(missing, 4'000'000);
-  auto rest = ledger.close_living(exact, {}, kMain, true);
+  auto rest = ledger.close_living(exact, {}, kFirst, true);
   ASSERT_EQ(rest.size(), 1U);
-  EXPECT_EQ(rest[0].thread, kMain);
+  EXPECT_EQ(rest[0].thread, kFirst);
   EXPECT_EQ(10 * kPeriod + missing + sum(rest), exact);
 }
 
 TEST(CpuLedger, WhatWaitsForItsSampleIsNotReportedBeforeTheEnd) {
   CpuLedger ledger(kPeriod, true);
-  ledger.add_sample(kMain, kPeriod);
+  ledger.add_sample(kFirst, kPeriod);
   EXPECT_TRUE(ledger.close_ended(kPlenty).empty());
-  EXPECT_TRUE(ledger.close_living(kPeriod + 9'000'000, {}, kMain, false).empty());
-  ledger.add_sample(kMain, kPeriod);
-  auto last = ledger.close_living(2 * kPeriod + 1, {}, kMain, true);
+  EXPECT_TRUE(ledger.close_living(kPeriod + 9'000'000, {}, kFirst, false).empty());
+  ledger.add_sample(kFirst, kPeriod);
+  auto last = ledger.close_living(2 * kPeriod + 1, {}, kFirst, true);
   EXPECT_EQ(sum(last), 1);
 }
 
 TEST(CpuLedger, NamesTimeInTheKernelThatMayNotBeSampled) {
   CpuLedger ledger(kPeriod, false);
-  ledger.add_sample(kWorker, kPeriod);
-  ledger.add_task_total(kWorker, 5 * kPeriod);
+  ledger.add_sample(kSecond, kPeriod);
+  ledger.add_task_total(kSecond, 5 * kPeriod);
   auto entries = ledger.close_ended(kPlenty);
   ASSERT_EQ(entries.size(), 1U);
   EXPECT_EQ(entries[0].loss, Loss::kernel);
@@ -65,7 +65,7 @@ TEST(CpuLedger, NamesTimeInTheKernelThatMayNotBeSampled) {
 TEST(CpuLedger, LostRecordsExplainWhatExceedsTheTail) {
   CpuLedger ledger(kPeriod, true);
   ledger.add_lost(2);
-  ledger.add_task_total(kWorker, 3 * kPeriod);
+  ledger.add_task_total(kSecond, 3 * kPeriod);
   auto entries = ledger.close_ended(kPlenty);
   ASSERT_EQ(entries.size(), 2U);
   EXPECT_EQ(entries[0].loss, Loss::lost);
@@ -76,33 +76,33 @@ TEST(CpuLedger, LostRecordsExplainWhatExceedsTheTail) {
 
 TEST(CpuLedger, LivingThreadsAreChargedOnlyOnce) {
   CpuLedger ledger(kPeriod, false);
-  const CpuLedger::ThreadTotal first[] = {{kWorker, 4 * kPeriod}};
-  auto entries = ledger.close_living(4 * kPeriod, first, kMain, false);
+  const CpuLedger::ThreadTotal first[] = {{kSecond, 4 * kPeriod}};
+  auto entries = ledger.close_living(4 * kPeriod, first, kFirst, false);
   EXPECT_EQ(sum(entries), 3 * kPeriod);
-  const CpuLedger::ThreadTotal second[] = {{kWorker, 5 * kPeriod}};
-  EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kMain, false)), kPeriod);
-  EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kMain, true)), kPeriod);
+  const CpuLedger::ThreadTotal second[] = {{kSecond, 5 * kPeriod}};
+  EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kFirst, false)), kPeriod);
+  EXPECT_EQ(sum(ledger.close_living(5 * kPeriod, second, kFirst, true)), kPeriod);
 }
 
 TEST(CpuLedger, ASampleChargedToTheWrongSiblingIsBalanced) {
   CpuLedger ledger(kPeriod, true);
-  for (int i = 0; i < 3; ++i) ledger.add_sample(kMain, kPeriod);
-  ledger.add_task_total(kMain, 2 * kPeriod + 5'000'000);  // half a period too many samples
-  ledger.add_task_total(kWorker, 8'000'000);              // which this one misses
+  for (int i = 0; i < 3; ++i) ledger.add_sample(kFirst, kPeriod);
+  ledger.add_task_total(kFirst, 2 * kPeriod + 5'000'000);  // half a period too many samples
+  ledger.add_task_total(kSecond, 8'000'000);               // which this one misses
   EXPECT_EQ(sum(ledger.close_ended(3 * kPeriod + 3'000'000)), 3'000'000);
 }
 
 TEST(CpuLedger, EntriesNeverExceedTheExactTotal) {
   CpuLedger ledger(kPeriod, true);
-  ledger.add_sample(kMain, kPeriod);
-  ledger.add_task_total(kWorker, 8'000'000);
+  ledger.add_sample(kFirst, kPeriod);
+  ledger.add_task_total(kSecond, 8'000'000);
   EXPECT_EQ(sum(ledger.close_ended(kPeriod + 1'000'000)), 1'000'000);
 }
 
 TEST(CpuLedger, MoreSamplesThanTimeReportNothingNegative) {
   CpuLedger ledger(kPeriod, true);
-  ledger.add_sample(kMain, kPeriod);
-  EXPECT_TRUE(ledger.close_living(kPeriod - 5, {}, kMain, true).empty());
+  ledger.add_sample(kFirst, kPeriod);
+  EXPECT_TRUE(ledger.close_living(kPeriod - 5, {}, kFirst, true).empty());
 }
 
 }  // namespace

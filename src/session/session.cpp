@@ -11,7 +11,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::chrono::milliseconds kBusyPace = 50ms;
+// How often to look. While tasks come and go, often: a fork storm has to be noticed while it rages, and files
+// of a short process while it lives. Samples alone can wait, and an idle target is left alone.
+constexpr std::chrono::milliseconds kEventfulPace = 50ms;
+constexpr std::chrono::milliseconds kSamplingPace = 250ms;
 constexpr std::chrono::milliseconds kIdlePace = 60s;
 constexpr std::chrono::milliseconds kFirstPace = 5ms;
 constexpr std::chrono::milliseconds kBeginning = 1s;
@@ -40,20 +43,20 @@ Summary Session::run(const std::atomic<bool>& stop) {
   if (cpu_) cpu_->start();
   if (options_.root && !options_.is_started_by_us) processes_.find_or_read(*options_.root);
 
-  const EventHandler dispatch = [this](const CollectorEvent& event) {
-    ++handled_;
+  std::uint64_t samples = 0;
+  std::uint64_t others = 0;
+  const EventHandler dispatch = [&](const CollectorEvent& event) {
+    ++(std::holds_alternative<SampleEvent>(event) ? samples : others);
     std::visit([this](const auto& known) { handle(known); }, event);
   };
   while (!stop && !collector_.is_finished()) {
-    std::uint64_t handled_before = handled_;
+    samples = others = 0;
     auto collected = collector_.collect(time_to_wait(), dispatch);
     if (!collected) {
       options_.notices.push_back(collected.error().message);
       break;
     }
-    // While something happens, look often: a fork storm has to be noticed while it rages. An idle target is
-    // left alone.
-    pace_ = handled_ != handled_before ? kBusyPace : std::min(pace_ * 2, kIdlePace);
+    pace_ = others > 0 ? kEventfulPace : std::min(pace_ * 2, samples > 0 ? kSamplingPace : kIdlePace);
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;

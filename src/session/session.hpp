@@ -65,7 +65,6 @@ class Session {
   Nanoseconds next_progress_{};
   std::map<std::pair<StopReason, FileId>, std::uint64_t> stopped_;
   std::uint64_t sequence_ = 0;
-  std::uint64_t handled_ = 0;  // events
   std::chrono::milliseconds pace_{1};
   bool has_deep_stacks_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -41,7 +42,7 @@ TEST(KernelSymbols, DoesNotStretchFunctionsOverDataOrIntoTheVoid) {
 }
 
 TEST(KernelSymbols, ReadsTheSameFromAFile) {
-  const std::string path = testing::TempDir() + "kernel_symbols_test.txt";
+  const std::string path = testing::TempDir() + fmt::format("kernel_symbols_test_{}.txt", ::getpid());
   std::string text;  // lines cross the reads
   for (std::uint64_t at = 0; at < 4000; ++at)
     text += fmt::format("{:x} T function_{}\n", 0xffffffff82000000 + at * 16, at);

@@ -8,7 +8,7 @@ namespace ddprof {
 
 namespace {
 
-struct Line {
+struct MapLine {
   std::uint64_t start = 0;
   std::uint64_t size = 0;
   std::string_view name;
@@ -26,13 +26,13 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   return value;
 }
 
-std::optional<Line> parse_line(std::string_view text) {
+std::optional<MapLine> parse_map_line(std::string_view text) {
   if (text.ends_with('\r')) text.remove_suffix(1);
   const std::optional<std::uint64_t> start = take_number(text);
   if (!start) return std::nullopt;
   const std::optional<std::uint64_t> size = take_number(text);
   if (!size || *size == 0 || *size > ~*start || text.empty()) return std::nullopt;
-  return Line{*start, *size, text.substr(0, PerfMap::kMaxNameBytes)};
+  return MapLine{*start, *size, text.substr(0, PerfMap::kMaxNameBytes)};
 }
 
 struct Range {
@@ -64,7 +64,7 @@ PerfMap PerfMap::parse(std::string_view text) {
   Ranges ranges;
   // A line without its newline is still being written.
   for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-    const std::optional<Line> line = parse_line(text.substr(0, end));
+    const std::optional<MapLine> line = parse_map_line(text.substr(0, end));
     if (!line || ranges.size() >= kMaxEntries) {
       ++map.skipped_lines_;
       continue;

@@ -8,8 +8,6 @@
 namespace ddprof {
 namespace {
 
-constexpr FileId kProgram{1};
-constexpr std::uint64_t kProgramStart = 0x10000;
 constexpr std::uint64_t kSignature = 0x007f000000000000;  // NT_ARM_PAC_MASK with 48-bit addresses
 
 // stp x29,x30,[sp,#-bytes]!: the pair lies at the bottom of the frame.

@@ -11,8 +11,6 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr FileId kProgram{1};
-constexpr std::uint64_t kProgramStart = 0x10000;
 constexpr std::uint64_t kCallSite = kProgramStart + 0x110;
 constexpr std::uint64_t kOtherCallSite = kProgramStart + 0x120;
 constexpr std::uint64_t kRoot = kProgramStart + 0x301;

@@ -12,6 +12,10 @@
 
 namespace ddprof {
 
+// Where most tests put their only module.
+inline constexpr FileId kProgram{1};
+inline constexpr std::uint64_t kProgramStart = 0x10000;
+
 // For tests: a made-up process whose modules have rules written by hand, and one thread's stack, word by
 // word.
 class UnwindScene {

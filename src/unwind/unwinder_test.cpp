@@ -13,9 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr FileId kProgram{1};
 constexpr FileId kLibrary{2};
-constexpr std::uint64_t kProgramStart = 0x10000;
 constexpr std::uint64_t kLibraryStart = 0x20000;
 
 Frame frame(FileId file, std::uint64_t address) {

@@ -14,9 +14,6 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::int32_t kAllTasks = -1;
-constexpr std::int32_t kAnyCpu = -1;
-
 Result<void> enable(int fd) {
   if (::ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) != 0) return errno_error(errno, "enable perf event");
   return {};

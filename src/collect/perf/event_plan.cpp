@@ -6,10 +6,6 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::int32_t kSelf = 0;
-constexpr std::int32_t kAllTasks = -1;
-constexpr std::int32_t kAnyCpu = -1;
-
 AttrRequest request_for(const EventSpec& spec, const EventPlan& plan, const PerfOptions& options) {
   return {.features = plan.features,
           .config = spec.config,

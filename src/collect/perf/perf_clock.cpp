@@ -5,22 +5,12 @@
 
 #include <array>
 #include <cerrno>
-#include <ctime>
 
+#include "base/clock.hpp"
 #include "collect/perf/perf_record.hpp"
 #include "collect/perf/perf_ring.hpp"
 
 namespace ddprof {
-
-namespace {
-
-std::int64_t monotonic_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-}  // namespace
 
 Result<PerfClock> PerfClock::calibrate(const AttrFeatures& features) {
   if (features.clockid) return PerfClock();
@@ -29,21 +19,19 @@ Result<PerfClock> PerfClock::calibrate(const AttrFeatures& features) {
   perf_event_attr attr = ring_attr(features, 1);
   attr.comm = 1;
   attr.disabled = 0;
-  constexpr std::int32_t kSelf = 0;
-  constexpr std::int32_t kAnyCpu = -1;
   UniqueFd fd = TRY(open_perf_event(attr, kSelf, kAnyCpu, "clock"));
   PerfRing ring = TRY(PerfRing::map(fd.get(), 1));
   std::array<char, 16> name{};
   ::prctl(PR_GET_NAME, name.data());
-  std::int64_t before = monotonic_now();
+  std::int64_t before = monotonic_now().count();
   ::prctl(PR_SET_NAME, name.data());
-  std::int64_t after = monotonic_now();
+  std::int64_t after = monotonic_now().count();
   ring.refresh();
   auto time = record_time(ring.peek());
   if (!time) return make_error(ErrorCode::unsupported, "calibrate the clock of perf events: no record came");
   return PerfClock(before + (after - before) / 2 - static_cast<std::int64_t>(*time));
 }
 
-std::uint64_t PerfClock::now() const { return static_cast<std::uint64_t>(monotonic_now() - offset_); }
+std::uint64_t PerfClock::now() const { return static_cast<std::uint64_t>(monotonic_now().count() - offset_); }
 
 }  // namespace ddprof

@@ -15,6 +15,11 @@
 
 namespace ddprof {
 
+// For perf_event_open(2), in the place of a task or of a CPU.
+inline constexpr std::int32_t kSelf = 0;
+inline constexpr std::int32_t kAllTasks = -1;
+inline constexpr std::int32_t kAnyCpu = -1;
+
 // Attribute bits that not every supported kernel (4.15 and newer) takes. Found by trying, newest first.
 struct AttrFeatures {
   bool build_id = true;   // Linux 5.12

@@ -146,7 +146,7 @@ TEST(PerfEventRefusal, GivesEveryOtherReasonItsCode) {
 
 class Tracepoints : public ::testing::Test {
  protected:
-  Tracepoints() : root_(std::filesystem::path(::testing::TempDir()) / "tracefs") {
+  Tracepoints() : root_(std::filesystem::path(::testing::TempDir()) / fmt::format("tracefs_{}", ::getpid())) {
     std::filesystem::create_directories(root_ / "events/sched/sched_switch");
     std::ofstream(root_ / "events/sched/sched_switch/id") << "316\n";
   }

@@ -20,7 +20,8 @@ constexpr std::uint64_t kLargestRing = 8 * 1024 * 1024;
 constexpr std::uint64_t kAllRings = 32 * 1024 * 1024;
 constexpr std::uint64_t kAllRingsAtHighRates = 256 * 1024 * 1024;
 constexpr std::uint64_t kHighRate = 250;
-constexpr std::uint64_t kFractionOfSecond = 4;  // a busy machine may keep the reader waiting that long
+// The reader looks four times a second, and a busy machine may keep it waiting as long again.
+constexpr std::uint64_t kFractionOfSecond = 2;
 
 std::uint64_t saturating_add(std::uint64_t left, std::uint64_t right) {
   return left > std::numeric_limits<std::uint64_t>::max() - right ? std::numeric_limits<std::uint64_t>::max()

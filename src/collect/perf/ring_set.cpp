@@ -11,7 +11,6 @@ namespace ddprof {
 
 Result<RingSet> RingSet::open_with(const std::vector<int>& cpus, const AttrFeatures& features,
                                    std::size_t pages, std::size_t watermark_bytes) {
-  constexpr std::int32_t kSelf = 0;
   auto watermark = static_cast<std::uint32_t>(watermark_bytes);
   RingSet set;
   for (int cpu : cpus) {
