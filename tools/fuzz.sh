@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs one fuzzer for a bounded time over its seeds: tools/fuzz.sh build/fuzz/.../elf_file_fuzz 60
+# Runs one fuzzer for a bounded time over its seeds: tools/fuzz.sh build/asan/.../elf_file_fuzz 60
 set -eu
 fuzzer=$1
 seconds=$2

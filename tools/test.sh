@@ -60,15 +60,14 @@ else
   check "build: asan and ubsan" build asan
   ctests "unit tests under asan and ubsan" build/asan -L unit -j "$jobs"
   ctests "system tests under asan and ubsan" build/asan -L sanitizer
+  for fuzzer in $(find build/asan -name '*_fuzz' -type f -perm -100 2>/dev/null | sort); do
+    check "fuzz: $(basename "$fuzzer")" tools/fuzz.sh "$fuzzer" 4
+  done
   check "clang-tidy" tools/check_tidy.sh
   # Only the session has more than one thread: its tests, and the whole program, run under tsan.
   check "build: tsan" build tsan --target ddprof session_test
   ctests "session tests under tsan" build/tsan -R '^(SessionTest|Summary)\.'
   ctests "system tests under tsan" build/tsan -L sanitizer
-  check "build: fuzzers" build fuzz --target fuzzers
-  for fuzzer in $(find build/fuzz -name '*_fuzz' -type f -perm -100 2>/dev/null | sort); do
-    check "fuzz: $(basename "$fuzzer")" tools/fuzz.sh "$fuzzer" 4
-  done
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped, in $((SECONDS - began)) s"
