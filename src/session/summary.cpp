@@ -84,9 +84,12 @@ std::string render_summary(const Summary& summary) {
   }
   if (summary.exact_cpu) {
     std::int64_t total = *summary.exact_cpu;
-    add("target",
-        fmt::format("{} of CPU in {}, {:.1f} % of it sampled", seconds(total),
-                    seconds(summary.duration.count()), std::min(100.0, percent(summary.sampled_cpu, total))));
+    // Samples that stand for more than was charged were scaled down in the profile.
+    std::int64_t sampled = total;
+    for (const auto& [loss, value] : summary.losses) sampled -= value;
+    sampled = std::min(sampled, summary.sampled_cpu);
+    add("target", fmt::format("{} of CPU in {}, {:.1f} % of it sampled", seconds(total),
+                              seconds(summary.duration.count()), percent(sampled, total)));
     for (const auto& [loss, value] : summary.losses) {
       if (value * 1000 < total) continue;  // below 0.1 %: in the profile, not worth a line
       add("", fmt::format("{} ({:.1f} %) {}", seconds(value), percent(value, total), loss_text(loss)));

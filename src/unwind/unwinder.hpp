@@ -20,7 +20,7 @@ namespace ddprof {
 struct StackCopy {
   Address start;
   std::span<const std::byte> bytes;
-  bool is_truncated = false;  // as large as was asked for: the stack goes on above it
+  bool is_truncated = false;  // as large as was asked for: the stack goes on above it for sure
   Nanoseconds taken_at{};     // on the clock of MemoryReader::now(); only deep stacks need it
 };
 

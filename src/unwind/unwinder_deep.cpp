@@ -9,6 +9,9 @@ namespace {
 
 // Further above the copy there is no stack: a rule gave nonsense.
 constexpr std::uint64_t kMaxStackBytes = std::uint64_t{1} << 30;
+// A copy that is shorter than was asked for ends where the stack does, or at a page that nobody has touched
+// yet: the kernel copies without loading pages. Large buffers have such pages.
+constexpr std::uint64_t kMaxUntouchedBytes = std::uint64_t{1} << 20;
 
 // One read brings many frames. The words of a frame are not read in order, so a window begins a little early.
 constexpr std::size_t kWindowBytes = 16384;
@@ -19,10 +22,12 @@ constexpr unsigned kMaxWindows = 1024;  // of one sample: 16 MiB, twice the usua
 
 bool UnwindWalk::read_outside(std::uint64_t address, std::uint64_t& value) {
   const std::uint64_t end = copy_.start.value + copy_.bytes.size();
-  const bool is_above =
-      copy_.is_truncated && address + sizeof value > end && address - end + 7 < kMaxStackBytes;
+  const std::uint64_t reach = copy_.is_truncated ? kMaxStackBytes : kMaxUntouchedBytes;
+  const bool is_above = address + sizeof value > end && address - end + 7 < reach;
   if (!is_above && !on_other_stack_) return stop(StopReason::bad_memory);
-  if (live_ == nullptr || !read_live(address, value)) return stop(StopReason::truncated_copy);
+  if (live_ == nullptr) return stop(StopReason::truncated_copy);
+  if (!read_live(address, value))
+    return stop(copy_.is_truncated || on_other_stack_ ? StopReason::truncated_copy : StopReason::bad_memory);
   touched_live_ = true;
   return true;
 }

@@ -85,6 +85,17 @@ TEST_F(UnwinderDeep, IsCompleteAtOnceWhenLiveMemoryStillHoldsTheEndOfTheCopy) {
   EXPECT_EQ(stack.outer_frames, frames_ - 6);
 }
 
+TEST_F(UnwinderDeep, ACopyMayEndAtAPageThatNobodyHasTouched) {
+  StackCopy copy = scene_.copy_of(5 * kWordsPerFrame);
+  copy.is_truncated = false;
+  EXPECT_EQ(scene_.unwind(copy).reason, StopReason::truncated_copy);
+  const Stack& stack = scene_.unwind(copy, &outer_, &memory_);
+  EXPECT_EQ(stack.reason, StopReason::complete);
+  EXPECT_EQ(stack.frames.size(), frames_);
+  memory_.is_gone = true;
+  EXPECT_EQ(scene_.unwind(copy, &outer_, &memory_).reason, StopReason::bad_memory);
+}
+
 TEST_F(UnwinderDeep, WithoutThatAFirstLiveReadIsOnlyACandidate) {
   leave_junction();
   const Stack& stack = sample(5, 100, &memory_);
