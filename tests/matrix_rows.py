@@ -91,6 +91,7 @@ def special_rows(builder, seconds):
     text = str(seconds)
     cases = [
         ("alloca", "alloca_user.c", [text], True),
+        ("untouched buffers", "hollow_frames.c", [text], True),
         ("realigned frames", "realigned.c", [text], True),
         ("qsort callback", "qsort_callback.c", [text], True),
         ("signal handler", "signal_handler.c", [text, "plain"], True),

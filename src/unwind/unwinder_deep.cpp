@@ -25,8 +25,7 @@ bool UnwindWalk::read_outside(std::uint64_t address, std::uint64_t& value) {
   const std::uint64_t reach = copy_.is_truncated ? kMaxStackBytes : kMaxUntouchedBytes;
   const bool is_above = address + sizeof value > end && address - end + 7 < reach;
   if (!is_above && !on_other_stack_) return stop(StopReason::bad_memory);
-  if (live_ == nullptr) return stop(StopReason::truncated_copy);
-  if (!read_live(address, value))
+  if (live_ == nullptr || !read_live(address, value))
     return stop(copy_.is_truncated || on_other_stack_ ? StopReason::truncated_copy : StopReason::bad_memory);
   touched_live_ = true;
   return true;

@@ -88,7 +88,7 @@ TEST_F(UnwinderDeep, IsCompleteAtOnceWhenLiveMemoryStillHoldsTheEndOfTheCopy) {
 TEST_F(UnwinderDeep, ACopyMayEndAtAPageThatNobodyHasTouched) {
   StackCopy copy = scene_.copy_of(5 * kWordsPerFrame);
   copy.is_truncated = false;
-  EXPECT_EQ(scene_.unwind(copy).reason, StopReason::truncated_copy);
+  EXPECT_EQ(scene_.unwind(copy).reason, StopReason::bad_memory);
   const Stack& stack = scene_.unwind(copy, &outer_, &memory_);
   EXPECT_EQ(stack.reason, StopReason::complete);
   EXPECT_EQ(stack.frames.size(), frames_);
