@@ -116,17 +116,19 @@ class EhFrame {
   CfiBytes data_;
 };
 
-// A minimal ELF image: one executable segment and, as sections, .eh_frame and .debug_frame.
+// A minimal ELF image: one executable segment and, as sections, .eh_frame, .debug_frame and .gopclntab.
 class TestElf {
  public:
   static constexpr std::uint64_t kEhFrameAddress = 0x100000;
 
   TestElf(const CfiBytes& eh_frame, const CfiBytes& debug_frame, std::uint16_t machine = EM_X86_64,
-          std::uint64_t code_begin = 0x1000, std::uint64_t code_size = 0x80000000) {
-    constexpr char names[] = "\0.eh_frame\0.debug_frame\0.names";
+          std::uint64_t code_begin = 0x1000, std::uint64_t code_size = 0x80000000,
+          const CfiBytes& go_table = {}) {
+    constexpr char names[] = "\0.eh_frame\0.debug_frame\0.names\0.gopclntab";
     const std::size_t eh_at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
     const std::size_t debug_at = eh_at + eh_frame.size();
-    const std::size_t names_at = debug_at + debug_frame.size();
+    const std::size_t go_at = debug_at + debug_frame.size();
+    const std::size_t names_at = go_at + go_table.size();
     const std::size_t sections_at = names_at + sizeof names;
     Elf64_Ehdr header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -142,7 +144,7 @@ class TestElf {
     header.e_phentsize = sizeof(Elf64_Phdr);
     header.e_phnum = 1;
     header.e_shentsize = sizeof(Elf64_Shdr);
-    header.e_shnum = 4;
+    header.e_shnum = 5;
     header.e_shstrndx = 3;
     Elf64_Phdr segment{};
     segment.p_type = PT_LOAD;
@@ -153,11 +155,13 @@ class TestElf {
     add(&segment, sizeof segment);
     add(eh_frame.bytes().data(), eh_frame.size());
     add(debug_frame.bytes().data(), debug_frame.size());
+    add(go_table.bytes().data(), go_table.size());
     add(names, sizeof names);
     add_section(0, SHT_NULL, 0, 0, 0, 0);
     add_section(1, SHT_PROGBITS, SHF_ALLOC, kEhFrameAddress, eh_at, eh_frame.size());
     add_section(11, SHT_PROGBITS, 0, 0, debug_at, debug_frame.size());
     add_section(24, SHT_STRTAB, 0, 0, names_at, sizeof names);
+    add_section(31, SHT_PROGBITS, SHF_ALLOC, 0x200000, go_at, go_table.size());
   }
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return image_; }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "elf/go_functions.hpp"
 #include "unwind/cfi_index.hpp"
 #include "unwind/cfi_program.hpp"
 #include "unwind/cfi_rule.hpp"
@@ -50,15 +51,30 @@ CfiSection debug_frame_of(const ElfFile& file, std::vector<std::byte>& storage,
   return section;
 }
 
-// Walks the FDEs of both sections in address order and writes the rows of each into the table.
+// In Go's code a frame begins with the return address and, where it is not empty, the caller's frame pointer.
+ddprof_unwind_rule go_rule(std::int32_t stack_bytes) {
+  ddprof_unwind_rule rule{};
+  rule.cfa = DDPROF_CFA_SP;
+  rule.cfa_offset = stack_bytes + 8;
+  if (stack_bytes > 0) {
+    rule.fp_ra = DDPROF_FP_AT_CFA;
+    rule.fp_offset = -16;
+  }
+  return rule;
+}
+
+// Walks Go's functions and the FDEs of both sections in address order and writes the rows of each into the
+// table.
 class Compiler {
  public:
-  Compiler(const CfiIndex& eh_frame, const CfiIndex& debug_frame, const CodeRanges& code,
-           RuleDictionary& dictionary, UnwindTableCounters counters)
-      : eh_frame_(eh_frame),
+  Compiler(const GoFunctions* go, const CfiIndex& eh_frame, const CfiIndex& debug_frame,
+           const CodeRanges& code, RuleDictionary& dictionary, UnwindTableCounters counters)
+      : go_(go),
+        eh_frame_(eh_frame),
         debug_frame_(debug_frame),
         dictionary_(dictionary),
         counters_(counters),
+        code_begin_(code.begin()),
         code_end_(code.end()),
         covered_until_(first_address()),
         builder_(covered_until_, code_end_ - covered_until_,
@@ -67,15 +83,22 @@ class Compiler {
   UnwindTable run() && {
     std::size_t eh = 0;
     std::size_t debug = 0;
-    while (eh < eh_frame_.size() || debug < debug_frame_.size()) {
+    std::size_t go = 0;
+    while (eh < eh_frame_.size() || debug < debug_frame_.size() || go < go_count()) {
       const std::uint64_t eh_begin = begin_or_never(eh_frame_, eh);
-      if (eh_begin <= begin_or_never(debug_frame_, debug)) {
-        // An entry of .eh_frame yields to the next one of its kind only.
-        add_entry(eh_frame_, eh, begin_or_never(eh_frame_, eh + 1));
+      const std::uint64_t debug_begin = begin_or_never(debug_frame_, debug);
+      const std::uint64_t go_begin = go < go_count() ? go_->begin_of(go) : kNever;
+      if (go_begin <= std::min(eh_begin, debug_begin)) {
+        add_go_function(go);
+        ++go;
+      } else if (eh_begin <= debug_begin) {
+        // An entry of .eh_frame does not yield to .debug_frame.
+        add_entry(eh_frame_, eh, std::min(go_begin, begin_or_never(eh_frame_, eh + 1)));
         ++eh;
       } else {
-        if (debug_frame_.begin_of(debug) >= covered_until_) {
-          add_entry(debug_frame_, debug, std::min(eh_begin, begin_or_never(debug_frame_, debug + 1)));
+        if (debug_begin >= covered_until_) {
+          add_entry(debug_frame_, debug,
+                    std::min({go_begin, eh_begin, begin_or_never(debug_frame_, debug + 1)}));
         }
         ++debug;
       }
@@ -89,7 +112,37 @@ class Compiler {
   }
 
   [[nodiscard]] std::uint64_t first_address() const {
-    return std::min({begin_or_never(eh_frame_, 0), begin_or_never(debug_frame_, 0), code_end_});
+    const std::uint64_t go_begin = go_count() > 0 ? std::max(go_->begin_of(0), code_begin_) : kNever;
+    return std::min({go_begin, begin_or_never(eh_frame_, 0), begin_or_never(debug_frame_, 0), code_end_});
+  }
+
+  [[nodiscard]] std::size_t go_count() const { return go_ != nullptr ? go_->size() : 0; }
+
+  // Where the runtime moves to another stack, what lies above is another function's; for this stack it is the
+  // root, as it is for the runtime's own walk.
+  void add_go_function(std::size_t index) {
+    const auto function = go_->function(index);
+    if (!function || function->begin < std::max(covered_until_, code_begin_) || function->end > code_end_) {
+      ++counters_.stray_entries;
+      return;
+    }
+    if (function->begin > covered_until_) builder_.add(covered_until_, RuleIndex::gap);
+    covered_until_ = function->end;
+    if (function->is_outermost || function->moves_stack) {
+      ddprof_unwind_rule root{};
+      root.cfa = DDPROF_CFA_END;
+      builder_.add(function->begin, dictionary_.intern(root));
+      return;
+    }
+    const std::uint64_t known_until =
+        go_->for_each_stack_size(*function, [&](std::uint64_t address, std::int32_t stack_bytes) {
+          if (++go_stretches_ <= go_->max_stretches())
+            builder_.add(address, dictionary_.intern(go_rule(stack_bytes)));
+        });
+    if (known_until < function->end) {
+      ++counters_.bad_entries;
+      builder_.add(known_until, RuleIndex::gap);
+    }
   }
 
   void add_entry(const CfiIndex& index, std::size_t entry, std::uint64_t next_begin) {
@@ -123,14 +176,17 @@ class Compiler {
     }
   }
 
+  const GoFunctions* go_;
   const CfiIndex& eh_frame_;
   const CfiIndex& debug_frame_;
   RuleDictionary& dictionary_;
   UnwindTableCounters counters_;
+  std::uint64_t code_begin_;
   std::uint64_t code_end_;
   std::uint64_t covered_until_;
   UnwindTableBuilder builder_;
   CfiProgram program_;
+  std::size_t go_stretches_ = 0;
 };
 
 }  // namespace
@@ -142,7 +198,8 @@ UnwindTable compile_unwind_table(const ElfFile& file, RuleDictionary& dictionary
   std::vector<std::byte> storage;
   const CfiIndex eh_frame(eh_frame_of(file), code, counters);
   const CfiIndex debug_frame(debug_frame_of(file, storage, counters), code, counters);
-  return Compiler(eh_frame, debug_frame, code, dictionary, counters).run();
+  const std::optional<GoFunctions> go = GoFunctions::find(file);
+  return Compiler(go ? &*go : nullptr, eh_frame, debug_frame, code, dictionary, counters).run();
 }
 
 }  // namespace ddprof

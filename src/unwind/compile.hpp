@@ -6,8 +6,9 @@
 
 namespace ddprof {
 
-// Turns the CFI of a file into its table. Never fails: what cannot be read is counted and becomes a gap.
-// .eh_frame is taken first; .debug_frame fills the addresses that it leaves out.
+// Turns what a file says of its frames, CFI or the tables of Go, into its table. Never fails: what cannot be
+// read is counted and becomes a gap. The tables of Go are taken first, then .eh_frame; .debug_frame fills the
+// addresses that both leave out.
 [[nodiscard]] UnwindTable compile_unwind_table(const ElfFile& file, RuleDictionary& dictionary);
 
 }  // namespace ddprof
