@@ -139,10 +139,7 @@ class Compiler {
           if (++go_stretches_ <= go_->max_stretches())
             builder_.add(address, dictionary_.intern(go_rule(stack_bytes)));
         });
-    if (known_until < function->end) {
-      ++counters_.bad_entries;
-      builder_.add(known_until, RuleIndex::gap);
-    }
+    if (known_until < function->end) builder_.add(known_until, RuleIndex::gap);  // padding, usually
   }
 
   void add_entry(const CfiIndex& index, std::size_t entry, std::uint64_t next_begin) {

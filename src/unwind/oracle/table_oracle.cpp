@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "elf/elf_file.hpp"
+#include "elf/go_functions.hpp"
 #include "unwind/cfi_state.hpp"
 #include "unwind/compile.hpp"
 #include "unwind/oracle/libdw_frames.hpp"
@@ -79,8 +80,13 @@ OraclePlace evaluate_return_address(const ddprof_unwind_rule& rule, std::uint64_
 class Comparison {
  public:
   Comparison(const UnwindTable& table, const RuleDictionary& dictionary, const LibdwFrames& libdw,
-             Architecture architecture, OracleReport& report)
-      : table_(table), dictionary_(dictionary), libdw_(libdw), architecture_(architecture), report_(report) {}
+             const ElfFile& file, OracleReport& report)
+      : table_(table),
+        dictionary_(dictionary),
+        libdw_(libdw),
+        architecture_(file.architecture()),
+        is_go_(GoFunctions::find(file).has_value()),
+        report_(report) {}
 
   void compare_at(std::uint64_t address) {
     const ddprof_unwind_rule& rule = dictionary_[table_.find(address)];
@@ -99,7 +105,11 @@ class Comparison {
  private:
   const char* difference_of(const ddprof_unwind_rule& rule, const std::optional<OracleFrame>& frame,
                             const MachineState& machine) {
-    if (!frame) return rule.cfa == DDPROF_CFA_GAP ? nullptr : "libdw has no frame";
+    if (!frame) {
+      // The padding behind a function of Go.
+      const bool is_fine = rule.cfa == DDPROF_CFA_GAP || (is_go_ && rule.cfa == DDPROF_CFA_END);
+      return is_fine ? nullptr : "libdw has no frame";
+    }
     if (rule.cfa == DDPROF_CFA_GAP) return "gap where libdw has a frame";
     if (rule.cfa == DDPROF_CFA_UNSUPPORTED) {
       ++report_.unsupported;
@@ -108,6 +118,10 @@ class Comparison {
     if (frame->is_signal_frame != (rule.cfa == DDPROF_CFA_SIGNAL_FRAME)) return "signal frame";
     if (frame->is_signal_frame) return nullptr;
     const bool is_root = frame->return_address.kind == OraclePlace::Kind::undefined;
+    if (is_go_ && !is_root && rule.cfa == DDPROF_CFA_END) {
+      ++report_.untold_by_go;
+      return nullptr;
+    }
     if (is_root != (rule.cfa == DDPROF_CFA_END)) return "root";
     return is_root ? nullptr : difference_of_places(rule, *frame, machine);
   }
@@ -125,6 +139,10 @@ class Comparison {
     if (evaluate_return_address(rule, *cfa) != frame.return_address) return "return address";
     const OraclePlace fp = evaluate_fp(rule, *cfa, machine);
     if (fp == frame.fp) return nullptr;
+    if (is_go_ && frame.fp.kind == OraclePlace::Kind::same) {
+      ++report_.untold_by_go;
+      return nullptr;
+    }
     if (fp.kind != OraclePlace::Kind::same) return "fp";
     if (frame.fp.kind == OraclePlace::Kind::undefined) return nullptr;
     const bool below_sp =
@@ -138,6 +156,7 @@ class Comparison {
   const RuleDictionary& dictionary_;
   const LibdwFrames& libdw_;
   Architecture architecture_;
+  bool is_go_;
   OracleReport& report_;
 };
 
@@ -174,7 +193,7 @@ Result<OracleReport> compare_with_libdw(std::span<const std::byte> image, RuleDi
   report.stray_entries = table.counters().stray_entries;
   if (table.empty()) return report;
   const LibdwFrames libdw(image, file.architecture());
-  Comparison comparison(table, dictionary, libdw, file.architecture(), report);
+  Comparison comparison(table, dictionary, libdw, file, report);
   compare_rows(table, max_samples, comparison);
   return report;
 }

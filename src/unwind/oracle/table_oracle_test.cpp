@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <string>
@@ -52,6 +53,12 @@ TEST(TableOracle, AgreesWithLibdwOnTheLibrariesOfThisProgram) {
     ASSERT_FALSE(path.empty()) << name;
     expect_file_agreement(path);
   }
+}
+
+TEST(TableOracle, AgreesWithLibdwOnAGoProgram) {
+  const std::string path = DDPROF_SOURCE_DIR "/build/dev/puppets/go_shares";
+  if (::access(path.c_str(), R_OK) != 0) GTEST_SKIP() << "no Go compiler, or the puppets are not built";
+  expect_file_agreement(path);
 }
 
 TEST(TableOracle, AgreesWithLibdwOnHandWrittenAssembly) {
