@@ -36,9 +36,34 @@ constexpr std::uint64_t kFlagsField120 = 41;
 constexpr std::uint8_t kFlagOutermost = 1;
 constexpr std::uint8_t kFlagMovesStack = 2;
 
-std::optional<ElfSection> find_table(const ElfFile& file) {
+std::optional<std::uint32_t> version_of(std::span<const std::byte> table) {
+  constexpr std::uint32_t kStepAndPointer = 0x08010000;  // two zeros, steps of one byte, pointers of eight
+  const auto magic = load<std::uint32_t>(table, 0);
+  const bool is_known = magic == kMagic118 || magic == kMagic120;
+  if (!is_known || table.size() < kHeaderBytes || load<std::uint32_t>(table, 4) != kStepAndPointer)
+    return std::nullopt;
+  return magic;
+}
+
+// Other linkers than Go's put it somewhere into their own sections.
+std::optional<ElfRange> find_table_inside(const ElfSection& section) {
+  constexpr std::uint64_t kAlignment = 32;
+  for (std::uint64_t at = 0; at + kHeaderBytes <= section.data.size(); at += kAlignment) {
+    if (version_of(section.data.subspan(at))) return ElfRange{section.vaddr + at, section.data.subspan(at)};
+  }
+  return std::nullopt;
+}
+
+std::optional<ElfRange> find_table(const ElfFile& file) {
   for (const char* name : {".gopclntab", ".data.rel.ro.gopclntab"}) {
-    if (auto section = file.find_section(name); section && !section->data.empty()) return section;
+    const auto section = file.find_section(name);
+    if (section && version_of(section->data)) return ElfRange{section->vaddr, section->data};
+  }
+  if (!file.find_section(".go.buildinfo")) return std::nullopt;
+  for (const char* name : {".data.rel.ro", ".rodata"}) {
+    const auto section = file.find_section(name);
+    const auto table = section ? find_table_inside(*section) : std::nullopt;
+    if (table) return table;
   }
   return std::nullopt;
 }
@@ -73,17 +98,14 @@ std::optional<std::uint64_t> take_number(std::span<const std::byte>& bytes) {
 
 std::optional<GoFunctions> GoFunctions::find(const ElfFile& file) {
   if (file.architecture() != Architecture::x86_64) return std::nullopt;
-  const auto section = find_table(file);
-  if (!section) return std::nullopt;
-  const std::span<const std::byte> data = section->data;
-  const auto magic = load<std::uint32_t>(data, 0);
-  if (data.size() < kHeaderBytes || (magic != kMagic118 && magic != kMagic120)) return std::nullopt;
-
+  const auto found = find_table(file);
+  if (!found) return std::nullopt;
+  const std::span<const std::byte> data = found->data;
   GoFunctions functions;
-  functions.has_start_lines_ = magic == kMagic120;
+  functions.has_start_lines_ = version_of(data) == kMagic120;
   functions.code_start_ = *load<std::uint64_t>(data, kCodeStart);
   if (functions.code_start_ == 0)
-    functions.code_start_ = relocated_value(file, section->vaddr + kCodeStart).value_or(0);
+    functions.code_start_ = relocated_value(file, found->vaddr + kCodeStart).value_or(0);
   if (functions.code_start_ == 0) return std::nullopt;
   const std::uint64_t sequences = *load<std::uint64_t>(data, kSequences);
   const std::uint64_t table = *load<std::uint64_t>(data, kFunctionTable);

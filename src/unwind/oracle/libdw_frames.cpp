@@ -190,10 +190,9 @@ MachineState MachineState::make_up(std::uint64_t pc, Architecture architecture) 
 }
 
 LibdwFrames::LibdwFrames(std::span<const std::byte> image, Architecture architecture)
-    : architecture_(architecture) {
+    : architecture_(architecture), image_(image.begin(), image.end()) {
   elf_version(EV_CURRENT);
-  // libelf takes a mutable pointer but writes only on elf_update.
-  elf_ = elf_memory(const_cast<char*>(reinterpret_cast<const char*>(image.data())), image.size());
+  elf_ = elf_memory(reinterpret_cast<char*>(image_.data()), image_.size());
   if (elf_ == nullptr) return;
   eh_frame_ = dwarf_getcfi_elf(elf_);
   dwarf_ = dwarf_begin_elf(elf_, DWARF_C_READ, nullptr);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/registers.hpp"
 
@@ -52,6 +53,7 @@ class LibdwFrames {
 
  private:
   Architecture architecture_;
+  std::vector<std::byte> image_;  // libdw marks in it what it has decompressed
   Elf* elf_ = nullptr;
   Dwarf* dwarf_ = nullptr;
   Dwarf_CFI* eh_frame_ = nullptr;

@@ -105,11 +105,11 @@ class Comparison {
  private:
   const char* difference_of(const ddprof_unwind_rule& rule, const std::optional<OracleFrame>& frame,
                             const MachineState& machine) {
-    if (!frame) {
-      // The padding behind a function of Go.
-      const bool is_fine = rule.cfa == DDPROF_CFA_GAP || (is_go_ && rule.cfa == DDPROF_CFA_END);
-      return is_fine ? nullptr : "libdw has no frame";
+    if (!frame && is_go_ && rule.cfa != DDPROF_CFA_GAP) {
+      ++report_.untold_by_go;  // stripped, or the padding behind a function
+      return nullptr;
     }
+    if (!frame) return rule.cfa == DDPROF_CFA_GAP ? nullptr : "libdw has no frame";
     if (rule.cfa == DDPROF_CFA_GAP) return "gap where libdw has a frame";
     if (rule.cfa == DDPROF_CFA_UNSUPPORTED) {
       ++report_.unsupported;
