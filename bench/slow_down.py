@@ -8,7 +8,7 @@ from report import Row
 
 FREQUENCIES = (99, 999, 4999)
 THREADS = 2
-EQUAL = 0.005
+EQUAL = 0.01
 
 
 def descents_for(bench, program, seconds):
@@ -33,10 +33,10 @@ def counts_of(key, stderr):
     return measure.perf_samples(stderr), measure.perf_lost(stderr)
 
 
-def one_round(bench, target, order, runs, samples, lost):
+def one_round(bench, target, number, order, runs, samples, lost):
     for key in order:
         timed = bench.run_timed(profiler_of(bench, key), target)
-        runs[key].append(timed)
+        runs[key][number] = timed
         if key != "bare":
             found, missing = counts_of(key, timed.finished.stderr)
             samples[key] += found
@@ -45,7 +45,7 @@ def one_round(bench, target, order, runs, samples, lost):
 
 def low_quartile(runs, value):
     """What disturbs a run only ever makes it longer."""
-    return statistics.quantiles([value(run) for run in runs], n=4, method="inclusive")[0]
+    return statistics.quantiles([value(run) for run in runs.values()], n=4, method="inclusive")[0]
 
 
 class Ratio:
@@ -53,7 +53,7 @@ class Ratio:
 
     def __init__(self, runs, key, value):
         self.value = low_quartile(runs[key], value) / low_quartile(runs["bare"], value)
-        rounds = [value(run) / value(plain) for run, plain in zip(runs[key], runs["bare"])]
+        rounds = [value(run) / value(runs["bare"][number]) for number, run in runs[key].items()]
         self.low, _, self.high = statistics.quantiles(rounds, n=4, method="inclusive")
 
     def __str__(self):
@@ -63,22 +63,23 @@ class Ratio:
 def slow_down(bench):
     """
     The same amount of work at the end of 48-frame stacks, in two threads, is done in rounds: bare, and under ddprof and perf at each
-    frequency, every round beginning with another of them. What disturbs a run only ever makes it longer, so lower quartiles are
-    compared; in brackets is the middle half of the ratios within a round. Less than half a point apart counts as equal. On a machine
+    frequency (the higher ones in every other round), every round beginning with another of them. What disturbs a run only ever makes it longer, so lower quartiles are
+    compared; in brackets is the middle half of the ratios within a round. Less than a point apart counts as equal. On a machine
     with two cores the profiler competes with the two threads, which shows in the wall time; the target's own CPU shows what the
     kernel's copying of stacks costs. The first row is the spread of bare runs: differences far below that are noise.
     """
     program = bench.program("fixed_work")
-    target = [program, descents_for(bench, program, 1 if bench.quick else 1.2), str(THREADS)]
-    runs, samples, lost = collections.defaultdict(list), collections.Counter(), collections.Counter()
+    target = [program, descents_for(bench, program, 1 if bench.quick else 2.5), str(THREADS)]
+    runs, samples, lost = collections.defaultdict(dict), collections.Counter(), collections.Counter()
     peers = ["ddprof", "perf"] if bench.has_perf else ["ddprof"]
     order = ["bare"] + [(name, frequency) for frequency in FREQUENCIES for name in peers]
-    for _ in range(3 if bench.quick else 21):
-        one_round(bench, target, order, runs, samples, lost)
+    for number in range(3 if bench.quick else 20):
+        rare = number % 2 == 1  # what is small takes more runs to see
+        one_round(bench, target, number, [key for key in order if not rare or key == "bare" or key[1] == FREQUENCIES[0]], runs, samples, lost)
         order = order[1:] + order[:1]
 
     low = low_quartile(runs["bare"], lambda run: run.wall_s)
-    rows = [Row("%d bare runs of %.1f s, wall" % (len(runs["bare"]), low), "", "bare x" + measure.spread([run.wall_s / low for run in runs["bare"]]))]
+    rows = [Row("%d bare runs of %.1f s, wall" % (len(runs["bare"]), low), "", "bare x" + measure.spread([run.wall_s / low for run in runs["bare"].values()]))]
     for frequency in FREQUENCIES:
         for value, what in ((lambda run: run.wall_s, "wall"), (lambda run: run.target_cpu_s, "CPU")):
             rows.append(row_of(runs, frequency, value, what))

@@ -18,6 +18,7 @@ constexpr std::chrono::milliseconds kSamplingPace = 250ms;
 constexpr std::chrono::milliseconds kIdlePace = 60s;
 constexpr std::chrono::milliseconds kFirstPace = 5ms;
 constexpr std::chrono::milliseconds kBeginning = 1s;
+constexpr std::uint64_t kFirstStacks = 20;
 
 }  // namespace
 
@@ -56,7 +57,11 @@ Summary Session::run(const std::atomic<bool>& stop) {
       options_.notices.push_back(collected.error().message);
       break;
     }
-    pace_ = others > 0 ? kEventfulPace : std::min(pace_ * 2, samples > 0 ? kSamplingPace : kIdlePace);
+    // The beginning decides how to go on (fork storms, deep stacks), so it is watched closely.
+    bool is_beginning = monotonic_now() - started_ < kBeginning;
+    bool is_eventful = others > 0 || (is_beginning && summary_.stacks < kFirstStacks);
+    pace_ = is_eventful ? (is_beginning ? kFirstPace : kEventfulPace)
+                        : std::min(pace_ * 2, samples > 0 ? kSamplingPace : kIdlePace);
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
@@ -158,10 +163,7 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
 
 std::chrono::milliseconds Session::time_to_wait() const {
   Nanoseconds now = monotonic_now();
-  // The beginning decides how to go on (fork storms, deep stacks), so it is watched closely.
-  bool is_beginning = now - started_ < kBeginning;
-  auto wait = is_beginning ? std::min(pace_, kFirstPace) : pace_;
-  wait = options_.on_progress ? std::min(wait, 1'000ms) : wait;
+  auto wait = options_.on_progress ? std::min(pace_, 1'000ms) : pace_;
   auto until = [&](Nanoseconds moment) {
     return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0)));
   };

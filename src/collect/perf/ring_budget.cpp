@@ -22,6 +22,10 @@ constexpr std::uint64_t kAllRingsAtHighRates = 256 * 1024 * 1024;
 constexpr std::uint64_t kHighRate = 250;
 // The reader looks four times a second, and a busy machine may keep it waiting as long again.
 constexpr std::uint64_t kFractionOfSecond = 2;
+// The kernel writes to every part of a ring in turn: a large one pushes the target's data out of the caches.
+// At the highest rates losing samples would be worse.
+constexpr std::uint64_t kFractionAtHighRates = 12;
+constexpr std::uint64_t kHighestRate = 2'500;
 
 std::uint64_t saturating_add(std::uint64_t left, std::uint64_t right) {
   return left > std::numeric_limits<std::uint64_t>::max() - right ? std::numeric_limits<std::uint64_t>::max()
@@ -43,7 +47,9 @@ bool has_ipc_lock() {
 }  // namespace
 
 RingBudget ring_budget(const RingBudgetInput& input) {
-  std::uint64_t needed = input.samples_per_second * input.record_bytes / kFractionOfSecond;
+  bool is_costly = input.samples_per_second > kHighRate && input.samples_per_second <= kHighestRate;
+  std::uint64_t needed =
+      input.samples_per_second * input.record_bytes / (is_costly ? kFractionAtHighRates : kFractionOfSecond);
   std::uint64_t all = input.samples_per_second > kHighRate ? kAllRingsAtHighRates : kAllRings;
   std::uint64_t share =
       std::bit_floor(std::clamp(all / std::max<std::size_t>(input.cpus, 1), kSmallestRing, kLargestRing));
@@ -64,14 +70,14 @@ RingBudget ring_budget(const RingBudgetInput& input) {
 }
 
 std::uint32_t automatic_stack_bytes(RingBudgetInput input) {
-  // The kernel copies what is there, not what is asked for, so a shallow stack costs the same; but a record
-  // takes up the whole size in the ring, and at high rates copying deep stacks would slow the target down.
+  // The kernel copies what is there, which may be more than the stack: it does not know where that ends. And
+  // a record takes up the whole size in the ring.
   struct Step {
     std::uint64_t highest_rate;
     std::uint32_t stack_bytes;
   };
   constexpr std::uint64_t kAnyRate = ~std::uint64_t{0};
-  constexpr Step kSteps[] = {{kHighRate, 65528}, {1'000, 32000}, {2'500, 16384}, {kAnyRate, 8192}};
+  constexpr Step kSteps[] = {{kHighRate, 65528}, {kHighRate, 32000}, {1'000, 16384}, {kAnyRate, 8192}};
   constexpr std::uint64_t kFewestRecords = 12;
   for (const Step& step : kSteps) {
     input.record_bytes = step.stack_bytes;

@@ -9,6 +9,13 @@
 
 namespace ddprof {
 
+namespace {
+
+// A ring may fill to one part in so many before the reader is woken; the rest is for when it has to wait.
+constexpr std::size_t kFullEnough = 4;
+
+}  // namespace
+
 Result<RingSet> RingSet::open_with(const std::vector<int>& cpus, const AttrFeatures& features,
                                    std::size_t pages, std::size_t watermark_bytes) {
   auto watermark = static_cast<std::uint32_t>(watermark_bytes);
@@ -31,7 +38,7 @@ Result<RingSet> RingSet::open(const std::vector<int>& cpus, const AttrFeatures& 
   // The budget is an estimate: other profilers of the same user draw on it too.
   for (std::size_t pages = budget.pages;; pages /= 2) {
     auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    auto set = open_with(cpus, features, pages, pages * page_bytes / 2);
+    auto set = open_with(cpus, features, pages, pages * page_bytes / kFullEnough);
     bool is_too_large = !set.ok() && (set.error().code == ErrorCode::permission_denied ||
                                       set.error().code == ErrorCode::exhausted);
     if (is_too_large && pages > 1) continue;
@@ -65,8 +72,8 @@ Result<void> RingSet::redirect(int event_fd, std::size_t position) const {
 Result<bool> RingSet::wait(std::chrono::milliseconds timeout, int task_fd, int wake_fd) {
   // Asking whether an event has hung up also takes back the wake-up of its ring, so that poll() alone is not
   // enough.
-  auto is_half_full = [](const PerfRing& ring) { return ring.pending_bytes() > ring.capacity() / 2; };
-  if (std::any_of(rings_.begin(), rings_.end(), is_half_full)) return true;
+  auto is_due = [](const PerfRing& ring) { return ring.pending_bytes() > ring.capacity() / kFullEnough; };
+  if (std::any_of(rings_.begin(), rings_.end(), is_due)) return true;
 
   std::vector<pollfd> waiters;
   waiters.reserve(holders_.size() + 2);
