@@ -1,5 +1,6 @@
-// hollow_frames SECONDS: frames with large buffers of which only the lowest bytes are ever used. The pages above were never
-// touched, so the kernel cannot copy them with the stack, and what the frames return to lies beyond.
+// hollow_frames SECONDS: frames with large buffers of which only the lowest bytes are ever used. The pages
+// above were never touched, so the kernel cannot copy them with the stack, and what the frames return to lies
+// beyond.
 
 #include "burn.h"
 
