@@ -6,6 +6,7 @@
 
 #include "base/clock.hpp"
 #include "profile/estimates.hpp"
+#include "session/stolen_time.hpp"
 
 namespace ddprof {
 
@@ -22,6 +23,7 @@ CpuAccount::CpuAccount(std::uint32_t event, const SessionOptions& options, const
 
 void CpuAccount::start() {
   started_ = monotonic_now();
+  stolen_before_ = stolen_time();
   if (options_.root) thread_times_.start_from(*options_.root);
 }
 
@@ -57,8 +59,9 @@ void CpuAccount::find_exact_total(bool is_final) {
   // is the truth, unless it is so much less that some tasks are not in it (nobody waited for them).
   std::int64_t counted = *totals_.exact;
   std::int64_t charged = options_.charged_cpu(counted, is_final);
+  std::int64_t stolen = stolen_time() - stolen_before_;
   bool is_complete = options_.is_charge_exact && !has_children_;
-  if (is_complete || charged > counted - counted / 4) totals_.exact = charged;
+  if (is_complete || charged + stolen > counted - counted / 4) totals_.exact = charged;
 }
 
 void CpuAccount::add_entries(const std::vector<CpuLedger::Entry>& entries, Aggregator& aggregator) {

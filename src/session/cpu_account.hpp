@@ -61,6 +61,7 @@ class CpuAccount {
   Nanoseconds started_{};
   Nanoseconds next_charge_{};
   Nanoseconds throttled_since_{};
+  std::int64_t stolen_before_ = 0;
   std::int64_t estimated_ = 0;         // CPU time of this period's estimates, as sampled
   std::int64_t estimated_before_ = 0;  // CPU time of earlier periods that was told by estimates
   std::int64_t accounted_ = 0;         // CPU time in the profiles of earlier periods

@@ -57,11 +57,7 @@ Summary Session::run(const std::atomic<bool>& stop) {
       options_.notices.push_back(collected.error().message);
       break;
     }
-    // The beginning decides how to go on (fork storms, deep stacks), so it is watched closely.
-    bool is_beginning = monotonic_now() - started_ < kBeginning;
-    bool is_eventful = others > 0 || (is_beginning && summary_.stacks < kFirstStacks);
-    pace_ = is_eventful ? (is_beginning ? kFirstPace : kEventfulPace)
-                        : std::min(pace_ * 2, samples > 0 ? kSamplingPace : kIdlePace);
+    pace_ = others > 0 ? kEventfulPace : std::min(pace_ * 2, samples > 0 ? kSamplingPace : kIdlePace);
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
@@ -163,7 +159,11 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
 
 std::chrono::milliseconds Session::time_to_wait() const {
   Nanoseconds now = monotonic_now();
-  auto wait = options_.on_progress ? std::min(pace_, 1'000ms) : pace_;
+  // The beginning decides how to go on (fork storms, deep stacks), so it is watched closely.
+  bool is_beginning = now - started_ < kBeginning;
+  bool is_undecided = is_beginning && (pace_ == kEventfulPace || summary_.stacks < kFirstStacks);
+  auto wait = is_undecided ? std::min(pace_, kFirstPace) : pace_;
+  wait = options_.on_progress ? std::min(wait, 1'000ms) : wait;
   auto until = [&](Nanoseconds moment) {
     return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0)));
   };

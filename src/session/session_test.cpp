@@ -1,10 +1,13 @@
 #include "session/session.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <deque>
 #include <map>
 #include <thread>
+
+#include "session/stolen_time.hpp"
 
 namespace ddprof {
 namespace {
@@ -166,6 +169,14 @@ TEST_F(SessionTest, StopsWhenAskedAndStillSendsWhatItHas) {
   Summary summary = run();
   EXPECT_EQ(summary.stacks, 1U);
   EXPECT_EQ(destination.profiles.size(), 1U);
+}
+
+TEST(StolenTime, IsTheEighthFieldOfTheFirstLine) {
+  std::int64_t tick = 1'000'000'000 / ::sysconf(_SC_CLK_TCK);
+  EXPECT_EQ(parse_stolen_time("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), 8 * tick);
+  EXPECT_EQ(parse_stolen_time("cpu  1 2 3 4\n"), 0);  // before Linux 2.6.11
+  EXPECT_EQ(parse_stolen_time(""), 0);
+  EXPECT_GE(stolen_time(), 0);
 }
 
 TEST(Summary, TheClosingLineSaysWhatWasMissed) {
