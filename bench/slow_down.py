@@ -63,9 +63,9 @@ class Ratio:
 def slow_down(bench):
     """
     The same amount of work at the end of 48-frame stacks, in two threads, is done in rounds: bare, and under ddprof and perf at each
-    frequency (the higher ones in every other round), every round beginning with another of them. What disturbs a run only ever makes it longer, so lower quartiles are
-    compared; in brackets is the middle half of the ratios within a round. Less than a point apart counts as equal. On a machine
-    with two cores the profiler competes with the two threads, which shows in the wall time; the target's own CPU shows what the
+    frequency (the higher ones in every other round), every round beginning with another of them. What disturbs a run only ever makes
+    it longer, so lower quartiles are compared; in brackets is the middle half of the ratios within a round. Less than a point apart
+    counts as equal. On a machine with two cores the profiler competes with the two threads, which shows in the wall time; the target's own CPU shows what the
     kernel's copying of stacks costs. The first row is the spread of bare runs: differences far below that are noise.
     """
     program = bench.program("fixed_work")
@@ -73,7 +73,7 @@ def slow_down(bench):
     runs, samples, lost = collections.defaultdict(dict), collections.Counter(), collections.Counter()
     peers = ["ddprof", "perf"] if bench.has_perf else ["ddprof"]
     order = ["bare"] + [(name, frequency) for frequency in FREQUENCIES for name in peers]
-    for number in range(3 if bench.quick else 20):
+    for number in range(3 if bench.quick else 12):
         rare = number % 2 == 1  # what is small takes more runs to see
         one_round(bench, target, number, [key for key in order if not rare or key == "bare" or key[1] == FREQUENCIES[0]], runs, samples, lost)
         order = order[1:] + order[:1]
