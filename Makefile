@@ -17,9 +17,9 @@ test:                 ## install, build and run every test that this machine can
 	@tools/test.sh
 check: bootstrap      ## the quick part of the tests: unit tests and static checks
 	@tools/test.sh quick
-bench:                ## measure, beside the peers found on this machine; writes docs/overhead.md
+bench:                ## measure for half an hour, beside the peers found on this machine; writes docs/overhead.md
 	@tools/bootstrap.sh build test
-	@bench/run.py
+	@bench/run.py --long
 install: build
 	install -Dm755 build/release/ddprof $(DESTDIR)$(PREFIX)/bin/ddprof
 docs: build           ## regenerate what is generated: docs/commands.md
