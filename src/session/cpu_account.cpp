@@ -59,9 +59,9 @@ void CpuAccount::find_exact_total(bool is_final) {
   // is the truth, unless it is so much less that some tasks are not in it (nobody waited for them).
   std::int64_t counted = *totals_.exact;
   std::int64_t charged = options_.charged_cpu(counted, is_final);
-  std::int64_t stolen = stolen_time() - stolen_before_;
-  bool is_complete = options_.is_charge_exact && !has_children_;
-  if (is_complete || charged + stolen > counted - counted / 4) totals_.exact = charged;
+  std::int64_t least = counted - counted / 4;
+  bool is_complete = (options_.is_charge_exact && !has_children_) || charged > least;
+  if (is_complete || charged + stolen_time() - stolen_before_ > least) totals_.exact = charged;
 }
 
 void CpuAccount::add_entries(const std::vector<CpuLedger::Entry>& entries, Aggregator& aggregator) {

@@ -1,6 +1,5 @@
 #include "symbol/kernel_names.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,13 +29,22 @@ bool is_ours(int fd, mode_t type) {
   return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type && status.st_uid == ::geteuid();
 }
 
-// The folder, made if need be; not open if somebody else could put things into it.
-UniqueFd open_folder(const std::string& path) {
-  ::mkdir(path.substr(0, path.rfind('/')).c_str(), 0700);
-  ::mkdir(path.c_str(), 0700);
+// Not open if somebody else could put things into it.
+UniqueFd open_own_folder(const std::string& path) {
   UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder.is_open() && !is_ours(folder.get(), S_IFDIR)) folder.reset();
   return folder;
+}
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// The folder, and the one that it is in, are made if need be, but nothing is put into somebody else's: under
+// sudo the home directory may be another user's.
+UniqueFd open_folder(const std::string& path) {
+  const std::string parent = parent_of(path);
+  if (open_own_folder(parent_of(parent)).is_open()) ::mkdir(parent.c_str(), 0700);
+  if (open_own_folder(parent).is_open()) ::mkdir(path.c_str(), 0700);
+  return open_own_folder(path);
 }
 
 Result<KernelSymbols> load_image(int folder, std::string_view key) {

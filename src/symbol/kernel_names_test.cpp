@@ -74,6 +74,13 @@ TEST_F(KernelNamesTest, KeepsNothingInAFolderOfSomebodyElse) {
   EXPECT_FALSE(std::filesystem::exists(image_));
 }
 
+TEST_F(KernelNamesTest, MakesNoFolderInTheHomeOfSomebodyElse) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of somebody else";
+  ASSERT_EQ(::chown(folder_.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(name_at(0xffffffff81000010), "original");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));
+}
+
 TEST_F(KernelNamesTest, WorksWithoutAFolder) {
   cache_ = "";
   EXPECT_EQ(name_at(0xffffffff81000010), "original");
