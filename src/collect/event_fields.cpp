@@ -65,8 +65,7 @@ Error unknown_key(std::string_view event, std::string_view key) {
   for (const KeyName& entry : kKeyNames) {
     if (entry.name.size() > 2) names.push_back(entry.name);
   }
-  return with_hint(event_error(event, "unknown key {}{}", key, did_you_mean(key, names)),
-                   "try: ddprof -e help");
+  return with_hint(event_error(event, "unknown key {}{}", key, did_you_mean(key, names)), "ddprof -e help");
 }
 
 // Takes words and key=value pairs from the front of one event's text.

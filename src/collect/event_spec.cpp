@@ -32,7 +32,7 @@ Error unknown_event(std::string_view name) {
     if (!event.alias.empty()) names.push_back(event.alias);
   }
   return with_hint(event_error(name, "unknown name{}", did_you_mean(name, names)),
-                   "try: ddprof -e help; a tracepoint is written group:event");
+                   "ddprof -e help; a tracepoint is written group:event");
 }
 
 struct Range {
@@ -223,8 +223,7 @@ Result<std::vector<EventSpec>> parse_events(std::string_view text) {
     if (!event.empty()) events.push_back(TRY(parse_event(event)));
   }
   if (events.empty()) {
-    return with_hint(make_error(ErrorCode::invalid_argument, "event: nothing is named"),
-                     "try: ddprof -e help");
+    return with_hint(make_error(ErrorCode::invalid_argument, "event: nothing is named"), "ddprof -e help");
   }
   return events;
 }
