@@ -41,10 +41,10 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "samples per second of CPU time", .default_note = "99", .low = 1, .high = 100000},
     {.name = "inlined-functions", .letter = 'I', .environment = "DD_PROFILING_INLINED_FUNCTIONS",
      .slot = &Options::inlined_functions, .group = Group::sampling,
-     .help = "show inlined calls as frames", .takes_word = true, .has_effect = false},
+     .help = "show inlined calls as frames", .takes_word = true},
     {.name = "timeline", .environment = "DD_PROFILING_TIMELINE_ENABLE", .slot = &Options::timeline,
-     .group = Group::sampling, .level = Level::extended, .help = "timestamps on CPU samples",
-     .has_effect = false},
+     .group = Group::sampling, .level = Level::extended,
+     .help = "keep the time of each sample: larger profiles, from which viewers draw what happened when"},
     {.name = "engine", .slot = &Options::engine, .value = "NAME", .group = Group::sampling, .level = Level::extended,
      .help = "how samples are taken", .choices = "auto perf"},
     {.name = "stack-sample-size", .environment = "DD_PROFILING_SAMPLE_STACK_USER",
@@ -108,7 +108,7 @@ const auto kRows = std::to_array<OptionRow>({
      .level = Level::extended, .help = "which intake --agentless means", .has_effect = false},
     {.name = "remote-symbolization", .environment = "DD_PROFILING_REMOTE_SYMBOLIZATION",
      .slot = &Options::remote_symbolization, .group = Group::upload, .level = Level::extended,
-     .help = "let the backend name the frames", .has_effect = false},
+     .help = "leave addresses and build ids, for a backend that names them"},
 
     // The profiler itself
     {.name = "nice", .environment = "DD_PROFILING_NICE", .slot = &Options::nice, .value = "N",

@@ -59,7 +59,7 @@ struct Options {
   std::int64_t stack_sample_bytes = 32000;
   bool inlined_functions = true;
   bool disable_symbolization = false;
-  bool timeline = true;
+  bool timeline = false;
   bool reorder_events = true;
 
   // Output

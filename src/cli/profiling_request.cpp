@@ -146,18 +146,21 @@ ProfilingRequest make_profiling_request(const Options& options) {
   ProfilingRequest request;
   request.perf = make_perf_options(options);
   bool is_in_front = options.command != Command::wrap;
-  request.session.naming.is_enabled = !options.disable_symbolization;
+  request.session.naming.is_enabled = !options.disable_symbolization && !options.remote_symbolization;
+  request.session.naming.has_inlined_calls = options.inlined_functions;
   // Beside a service nothing is written but profiles.
   if (is_in_front) request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
+  request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
   request.session.service = options.service;
   if (is_periodic(options)) request.session.period = std::chrono::seconds(options.upload_period_seconds);
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {
-    auto namer = std::make_shared<Namer>(request.session.naming);
-    request.session.on_sample = [namer](const SampleEvent& sample, const BuiltStack& stack,
+    const NamerOptions& naming = request.session.naming;
+    auto names = std::make_shared<FrameNames>(naming.is_enabled, naming.cache_folder);
+    request.session.on_sample = [names](const SampleEvent& sample, const BuiltStack& stack,
                                         const ProcessTable& processes, const FileRegistry& files) {
-      std::string line = sample_line(sample, stack, processes, files, *namer);
+      std::string line = sample_line(sample, stack, processes, files, *names);
       std::fwrite(line.data(), 1, line.size(), stdout);
     };
   }

@@ -33,6 +33,12 @@ std::string CodeFile::base_name() const {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
+bool CodeFile::is_as_opened() const {
+  if (kind != Kind::elf || build_id.empty()) return true;
+  auto now = ElfFile::parse(image.bytes());
+  return now.ok() && now->build_id() == build_id;
+}
+
 FileId FileRegistry::add(CodeFile file) {
   auto id = static_cast<FileId>(files_.size());
   files_.push_back(std::make_shared<const CodeFile>(std::move(file)));
@@ -51,6 +57,7 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
   CodeFile file;
   file.path = identity.path;
   file.build_id = identity.build_id;
+  file.pid = pid;
   auto image = provider_.open(pid, mapping_start, mapping_end, identity);
   if (!image) {
     file.problem = image.error().message;

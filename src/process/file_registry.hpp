@@ -31,12 +31,14 @@ struct CodeFile {
   Kind kind = Kind::unopened;
   std::string path;
   BuildId build_id{};
-  Pid pid{};  // jit only
+  Pid pid{};  // whose code it was seen in first
   std::string problem{};
   MappedRegion image{};
   std::optional<ElfFile> elf{};
 
   [[nodiscard]] std::string base_name() const;
+  // False when the file was written over in place since: it says nothing about the code that ran then.
+  [[nodiscard]] bool is_as_opened() const;
 };
 
 // Every distinct file once, by build id when the kernel told it, else by device, inode and path.

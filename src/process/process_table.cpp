@@ -48,8 +48,14 @@ Process& ProcessTable::find_or_add(Pid pid) {
     slot->pid = pid;
     slot->space = std::make_shared<AddressSpace>();
     slot->generation = ++last_generation_;
+    read_confinement_of(*slot);
   }
   return *slot;
+}
+
+void ProcessTable::read_confinement_of(Process& process) {
+  process.confinement = read_confinement(process.pid);
+  process.namespace_pid = read_namespace_pid(process.pid);
 }
 
 AddressSpace& ProcessTable::writable_space(Process& process) {
@@ -93,6 +99,8 @@ void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
     child->name = from.name;
     child->space = from.space;
     child->generation = from.generation;
+    child->confinement = from.confinement;
+    if (from.namespace_pid) child->namespace_pid = read_namespace_pid(pid);
     processes_[to_int(pid)] = std::move(child);  // a reused PID starts anew
   }
   Process& process = find_or_add(pid);
@@ -105,7 +113,8 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
   if (is_exec) {
     for (const auto& [thread, state] : process.threads) {
       if (before_exec_.size() < kMaxNamesBeforeExec) {
-        before_exec_[{to_int(pid), thread, process.incarnation}] = {process.name, state.name};
+        before_exec_[{to_int(pid), thread, process.incarnation}] = {
+            process.name, state.name, process.confinement, process.namespace_pid};
       }
     }
     process.incarnation++;
@@ -114,6 +123,7 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
     process.generation = ++last_generation_;
     process.is_backfilled = false;
     process.living_threads = 1;  // exec ends all other threads
+    if (follows_ == Follows::whole_host) read_confinement_of(process);
   }
   if (is_exec || to_int(tid) == to_int(pid)) process.name = name;
   process.threads[to_int(tid)].name = name;
@@ -178,7 +188,7 @@ TaskNames ProcessTable::names(Pid pid, Tid tid, std::uint32_t incarnation) const
   if (process == nullptr) return {};
   auto earlier = before_exec_.find({to_int(pid), to_int(tid), incarnation});
   if (incarnation != process->incarnation && earlier != before_exec_.end()) return earlier->second;
-  return {process->name, std::string(thread_name(pid, tid))};
+  return {process->name, std::string(thread_name(pid, tid)), process->confinement, process->namespace_pid};
 }
 
 void ProcessTable::forget_ended() {

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
 
 #include "base/ids.hpp"
 #include "process/address_space.hpp"
+#include "process/confinement.hpp"
 #include "process/file_registry.hpp"
 
 namespace ddprof {
@@ -19,9 +21,12 @@ struct ThreadState {
   bool has_ended = false;
 };
 
+// What tells one task from another, for people.
 struct TaskNames {
   std::string process;
   std::string thread;
+  std::shared_ptr<const Confinement> confinement{};  // null: unknown
+  std::optional<Pid> namespace_pid{};                // what the process calls itself, in another namespace
 };
 
 // One process as the records describe it. Its address space is shared with the child after a fork until
@@ -38,13 +43,18 @@ struct Process {
   std::uint32_t incarnation = 0;  // counts execs
   bool has_ended = false;
   bool is_backfilled = false;  // /proc/PID/maps was read
+  std::shared_ptr<const Confinement> confinement;
+  std::optional<Pid> namespace_pid;
 };
 
 // All processes that are followed, kept current by records in time order, completed from /proc where records
 // cannot reach (processes that were there before us, records that were lost).
 class ProcessTable {
  public:
-  explicit ProcessTable(FileRegistry& files) : files_(files) {}
+  // Programs of the whole host enter containers; those of one target stay in the one that it was started in.
+  enum class Follows { one_target, whole_host };
+  explicit ProcessTable(FileRegistry& files, Follows follows = Follows::one_target)
+      : files_(files), follows_(follows) {}
 
   void map(Pid pid, Address start, std::uint64_t length, std::uint64_t file_offset,
            const FileIdentity& identity);
@@ -75,7 +85,10 @@ class ProcessTable {
   void map_into(Process& process, Address start, Address end, std::uint64_t file_offset,
                 const FileIdentity& identity);
 
+  static void read_confinement_of(Process& process);
+
   FileRegistry& files_;
+  Follows follows_;
   absl::flat_hash_map<std::int32_t, std::unique_ptr<Process>> processes_;
   std::uint64_t last_generation_ = 0;
   absl::flat_hash_map<std::tuple<std::int32_t, std::int32_t, std::uint32_t>, TaskNames> before_exec_;

@@ -43,12 +43,18 @@ bool is_same(const Frame& left, const Frame& right) {
 Aggregator::Aggregator(std::vector<Column> columns, AggregatorBudget budget)
     : columns_(std::move(columns)), budget_(budget) {}
 
-void Aggregator::add(ThreadKey thread, std::span<const Frame> frames, std::span<const ColumnValue> values) {
+std::uint32_t Aggregator::add(ThreadKey thread, std::span<const Frame> frames,
+                              std::span<const ColumnValue> values) {
   const std::uint32_t sample = intern_sample(intern_stack(frames), intern_thread(thread));
   std::int64_t* row = period_.values.data() + std::size_t{sample} * columns_.size();
   for (const ColumnValue& value : values) {
     if (value.column < columns_.size()) row[value.column] += value.value;
   }
+  return sample;
+}
+
+void Aggregator::add_moment(std::uint32_t sample, Nanoseconds time) {
+  if (period_.moments.size() < budget_.moments) period_.moments.push_back({sample, time});
 }
 
 AggregatedProfile Aggregator::take(Nanoseconds start, Nanoseconds end) {

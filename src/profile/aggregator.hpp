@@ -44,6 +44,12 @@ struct AggregatedProfile {
     std::uint32_t thread = 0;  // into threads
   };
 
+  // When one of the events of a sample happened.
+  struct Moment {
+    std::uint32_t sample = 0;  // into samples
+    Nanoseconds time{};        // CLOCK_MONOTONIC
+  };
+
   Nanoseconds start{};  // CLOCK_MONOTONIC, as given to take()
   Nanoseconds end{};
   std::vector<Column> columns;
@@ -53,6 +59,7 @@ struct AggregatedProfile {
   std::vector<ThreadKey> threads;            // distinct
   std::vector<Sample> samples;               // distinct pairs
   std::vector<std::int64_t> values;          // columns.size() per sample
+  std::vector<Moment> moments;               // in the order in which they were added; empty unless asked for
   std::uint64_t over_budget = 0;             // additions whose stack or thread was folded into a marker
 
   [[nodiscard]] std::span<const std::uint32_t> stack(std::uint32_t index) const {
@@ -71,6 +78,7 @@ struct AggregatorBudget {
   std::uint32_t stored_frames = 16'000'000;  // over all stacks, 4 bytes each
   std::uint32_t threads = 1'000'000;         // beyond: ThreadKey{0, 0}
   std::uint32_t samples = 2'000'000;         // (stack, thread) pairs
+  std::uint32_t moments = 1'000'000;         // beyond: samples count, but have no time of their own
 };
 
 // Sums samples by stack and thread. A stack that was seen before costs one hash, one comparison and no
@@ -80,10 +88,14 @@ class Aggregator {
   explicit Aggregator(std::vector<Column> columns, AggregatorBudget budget = {});
 
   // Adds `values` to the columns they name; `frames` is leaf first. Values of unknown columns are ignored.
-  void add(ThreadKey thread, std::span<const Frame> frames, std::span<const ColumnValue> values);
-  void add(ThreadKey thread, std::span<const Frame> frames, std::initializer_list<ColumnValue> values) {
-    add(thread, frames, std::span(values.begin(), values.size()));
+  // Returns which sample it was added to.
+  std::uint32_t add(ThreadKey thread, std::span<const Frame> frames, std::span<const ColumnValue> values);
+  std::uint32_t add(ThreadKey thread, std::span<const Frame> frames,
+                    std::initializer_list<ColumnValue> values) {
+    return add(thread, frames, std::span(values.begin(), values.size()));
   }
+  // Remembers when it was.
+  void add_moment(std::uint32_t sample, Nanoseconds time);
 
   // Closes the period: hands everything over and starts again empty.
   AggregatedProfile take(Nanoseconds start, Nanoseconds end);

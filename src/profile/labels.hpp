@@ -9,5 +9,9 @@ inline constexpr std::string_view kThreadIdLabel = "thread id";
 inline constexpr std::string_view kThreadNameLabel = "thread name";
 inline constexpr std::string_view kProcessIdLabel = "pid";
 inline constexpr std::string_view kProcessNameLabel = "process name";
+inline constexpr std::string_view kEndTimestampLabel = "end_timestamp_ns";  // Unix time, a number
+inline constexpr std::string_view kNamespacePidLabel = "namespace pid";
+inline constexpr std::string_view kContainerIdLabel = "container_id";
+inline constexpr std::string_view kCgroupLabel = "cgroup";
 
 }  // namespace ddprof

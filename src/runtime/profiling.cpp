@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/truncated_files.hpp"
 #include "runtime/charged_time.hpp"
 
 namespace ddprof {
@@ -52,6 +53,7 @@ Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingReque
 
 Summary profile(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
                 const std::atomic<bool>& stop) {
+  survive_truncated_files();
   SessionOptions options = request.session;
   options.events = request.perf.events;
   options.samples_kernel = prepared.collector->samples_kernel();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ClosedPeriod {
   std::uint64_t sequence = 0;
   AggregatedProfile profile;
   std::uint32_t visible_columns = 0;                   // the columns behind these are internal
+  std::optional<std::uint32_t> count_column;           // counts samples
   std::vector<TaskNames> labels;                       // of profile.threads
   std::vector<std::shared_ptr<const CodeFile>> files;  // by FileId
   std::vector<CodeMapping> mappings;                   // one per distinct piece of code

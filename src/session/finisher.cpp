@@ -46,6 +46,7 @@ void Finisher::run() {
 void Finisher::send(const ClosedPeriod& period) {
   auto sent = destination_.send(namer_.name(period), period.sequence);
   std::lock_guard lock(mutex_);
+  outcome_.modules = namer_.modules();
   if (sent) {
     outcome_.sent++;
   } else {

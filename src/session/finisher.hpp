@@ -34,6 +34,7 @@ class Finisher {
     std::uint64_t dropped = 0;
     std::uint64_t failed = 0;
     std::optional<Error> first_error;
+    std::vector<ModuleNaming> modules;  // of the last period
   };
   [[nodiscard]] Outcome outcome() const;
 

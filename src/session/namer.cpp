@@ -1,198 +1,94 @@
 #include "session/namer.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
-#include "base/read_file.hpp"
 #include "profile/labels.hpp"
-#include "profile/marker.hpp"
 #include "profile/profile_builder.hpp"
-#include "symbol/demangle.hpp"
+#include "session/timeline.hpp"
 
 namespace ddprof {
 
 namespace {
 
-constexpr std::size_t kMaxCachedNames = 200'000;
-constexpr std::size_t kMaxSymbolBytes = 16U << 20U;
-
-std::string readable_offset(const CodeFile* file, std::uint64_t address) {
-  if (file == nullptr || file->kind == CodeFile::Kind::jit)
-    return fmt::format("[anonymous code]+{:#x}", address);
-  return fmt::format("{}+{:#x}", file->base_name(), address);
+// How much of the first column passed through each frame.
+std::vector<std::int64_t> weights_of(const AggregatedProfile& profile) {
+  std::vector<std::int64_t> weights(profile.frames.size());
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const std::int64_t value = profile.sample_values(i).front();
+    for (std::uint32_t frame : profile.stack(profile.samples[i].stack)) weights[frame] += value;
+  }
+  return weights;
 }
 
-// A JIT's own list of its code. Someone else's file could name anything: the owner must be the process's.
-PerfMap read_perf_map(Pid pid) {
-  const std::string in_target = fmt::format("/proc/{0}/root/tmp/perf-{0}.map", to_int(pid));
-  const std::string in_tmp = fmt::format("/tmp/perf-{}.map", to_int(pid));
-  struct stat process {};
-  bool is_alive = ::stat(fmt::format("/proc/{}", to_int(pid)).c_str(), &process) == 0;
-  for (const std::string& path : {in_target, in_tmp}) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) continue;
-    uid_t owner = is_alive ? process.st_uid : ::geteuid();
-    if (status.st_uid != owner) continue;
-    if (auto text = read_file(path)) return PerfMap::parse(*text);
-  }
-  return {};
+bool has_sources(const Frame& frame, const CodeFile* file) {
+  return frame.kind == FrameKind::user && file != nullptr && file->kind == CodeFile::Kind::elf;
 }
 
-// Joins frames to a ProfileBuilder: locations once per distinct frame, mappings once per representative.
-class LocationTable {
- public:
-  LocationTable(const ClosedPeriod& period, ProfileBuilder& builder) : period_(period), builder_(builder) {
-    for (std::size_t i = 0; i < period.mappings.size(); ++i) {
-      by_file_[to_int(period.mappings[i].file)].push_back(i);
-    }
+// The addresses of each file, hottest first.
+std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
+  const AggregatedProfile& profile = period.profile;
+  const std::vector<std::int64_t> weights = weights_of(profile);
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t frame = 0; frame < profile.frames.size(); ++frame) {
+    if (has_sources(profile.frames[frame], period.files[to_int(profile.frames[frame].file)].get()))
+      order.push_back(frame);
   }
-
-  std::uint32_t add(const Frame& frame, const Namer::Name& name) {
-    ProfileLine line{builder_.add_function(name.readable, name.linker)};
-    if (frame.kind == FrameKind::kernel)
-      return builder_.add_location(kernel_mapping(name), {frame.address}, {&line, 1});
-    if (frame.kind != FrameKind::user) return builder_.add_named_location(name.readable);
-    const CodeMapping* mapping = find_mapping(frame);
-    if (mapping == nullptr) return builder_.add_location(kNoMapping, {frame.address}, {&line, 1});
-    Address address = {frame.address + mapping->bias};
-    return builder_.add_location(user_mapping(*mapping, name), address, {&line, 1});
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t left, std::uint32_t right) { return weights[left] > weights[right]; });
+  absl::flat_hash_map<std::uint32_t, std::size_t> position;  // by FileId
+  std::vector<SourceReader::Wanted> wanted;
+  for (std::uint32_t frame : order) {
+    const FileId id = profile.frames[frame].file;
+    auto [entry, is_new] = position.try_emplace(to_int(id), wanted.size());
+    if (is_new) wanted.push_back({id, period.files[to_int(id)], {}, 0});
+    wanted[entry->second].addresses.push_back(profile.frames[frame].address);
+    wanted[entry->second].weight += weights[frame];
   }
-
- private:
-  const CodeMapping* find_mapping(const Frame& frame) const {
-    auto known = by_file_.find(to_int(frame.file));
-    if (known == by_file_.end()) return nullptr;
-    for (std::size_t index : known->second) {
-      if (period_.mappings[index].contains({frame.address + period_.mappings[index].bias}))
-        return &period_.mappings[index];
-    }
-    return nullptr;
-  }
-
-  std::uint32_t user_mapping(const CodeMapping& mapping, const Namer::Name& name) {
-    const CodeFile* file = period_.files[to_int(mapping.file)].get();
-    ProfileMapping out;
-    out.start = mapping.start;
-    out.limit = mapping.end;
-    out.file_offset = mapping.file_offset;
-    out.path = builder_.intern(file != nullptr ? file->path : "[unknown]");
-    out.build_id = builder_.intern(file != nullptr ? file->build_id.hex() : "");
-    out.has_functions = name.is_symbol;
-    return builder_.add_mapping(out);
-  }
-
-  std::uint32_t kernel_mapping(const Namer::Name& name) {
-    ProfileMapping out;
-    out.start = {0xffff800000000000};
-    out.limit = {0xffffffffffffffff};
-    out.path = builder_.intern("[kernel.kallsyms]");
-    out.has_functions = name.is_symbol;
-    return builder_.add_mapping(out);
-  }
-
-  const ClosedPeriod& period_;
-  ProfileBuilder& builder_;
-  absl::flat_hash_map<std::uint32_t, std::vector<std::size_t>> by_file_;
-};
-
-}  // namespace
-
-Namer::Symbols& Namer::symbols_of(FileId id, const CodeFile& file) {
-  auto [entry, is_new] = symbols_.try_emplace(to_int(id));
-  if (is_new && file.elf) {
-    entry->second.table = SymbolTable::build(*file.elf);
-    file.image.drop_pages();
-  }
-  if (is_new && file.kind == CodeFile::Kind::jit) entry->second.jit = read_perf_map(file.pid);
-  return entry->second;
+  return wanted;
 }
 
-Namer::Name Namer::kernel_name(std::uint64_t address) {
-  if (auto symbol = kernel_.find(address)) {
-    std::string name(symbol->name);
-    return {name, name, true};
-  }
-  std::string name = fmt::format("[kernel]+{:#x}", address);
-  return {name, name};
+std::vector<ProfileLabel> labels_of(ThreadKey thread, const TaskNames& names, ProfileBuilder& builder) {
+  std::vector<ProfileLabel> labels = {builder.number_label(kThreadIdLabel, to_int(thread.tid)),
+                                      builder.text_label(kThreadNameLabel, names.thread),
+                                      builder.number_label(kProcessIdLabel, to_int(thread.pid)),
+                                      builder.text_label(kProcessNameLabel, names.process)};
+  if (names.namespace_pid)
+    labels.push_back(builder.number_label(kNamespacePidLabel, to_int(*names.namespace_pid)));
+  const auto add_text = [&](std::string_view key, const std::string& text) {
+    if (!text.empty()) labels.push_back(builder.text_label(key, text));
+  };
+  if (names.confinement) add_text(kContainerIdLabel, names.confinement->container_id);
+  if (names.confinement) add_text(kCgroupLabel, names.confinement->cgroup);
+  return labels;
 }
 
-Namer::Name Namer::user_name(const Frame& frame, const CodeFile* file) {
-  if (is_enabled_ && file != nullptr) {
-    Symbols& symbols = symbols_of(frame.file, *file);
-    if (symbols.table) {
-      if (auto symbol = symbols.table->find(frame.address))
-        return {demangle(symbol->name), std::string(symbol->name), true};
-    }
-    if (symbols.jit) {
-      if (auto symbol = symbols.jit->find(frame.address))
-        return {std::string(symbol->name), std::string(symbol->name), true};
-    }
-  }
-  std::string name = readable_offset(file, frame.address);
-  return {name, name};
-}
-
-Namer::Name Namer::name(const Frame& frame, const CodeFile* file) {
-  bool is_stable = file == nullptr || file->kind != CodeFile::Kind::jit;  // JIT code comes and goes
-  if (is_stable) {
-    if (auto known = names_.find(frame); known != names_.end()) return known->second;
-  }
-  Name name;
-  switch (frame.kind) {
-    case FrameKind::user:
-      name = user_name(frame, file);
-      break;
-    case FrameKind::kernel:
-      name = kernel_name(frame.address);
-      break;
-    default:
-      name.readable = name.linker = marker_name(frame, file != nullptr ? file->base_name() : "");
-  }
-  if (is_stable) names_.emplace(frame, name);
-  return name;
-}
-
-void Namer::trim_caches() {
-  if (names_.size() > kMaxCachedNames) names_.clear();
-  std::size_t bytes = 0;
-  absl::erase_if(symbols_, [&](const auto& entry) {
-    if (!entry.second.table) return true;  // a JIT's map is read anew
-    bytes += entry.second.table->memory_bytes();
-    return bytes > kMaxSymbolBytes;
-  });
-}
-
-Profile Namer::name(const ClosedPeriod& period) {
-  ProfileBuilder builder;
-  LocationTable locations(period, builder);
+void add_samples(const ClosedPeriod& period, std::span<const std::uint32_t> location_of_frame,
+                 ProfileBuilder& builder) {
   const AggregatedProfile& aggregated = period.profile;
-
-  std::vector<std::uint32_t> location_of_frame;
-  location_of_frame.reserve(aggregated.frames.size());
-  for (const Frame& frame : aggregated.frames) {
-    location_of_frame.push_back(locations.add(frame, name(frame, period.files[to_int(frame.file)].get())));
-  }
-
-  for (std::size_t i = 0; i < aggregated.samples.size(); ++i) {
+  const Timeline timeline(aggregated, period.count_column);
+  for (std::uint32_t i = 0; i < aggregated.samples.size(); ++i) {
     const auto& from = aggregated.samples[i];
-    const ThreadKey thread = aggregated.threads[from.thread];
-    const auto& labels = period.labels[from.thread];
     ProfileSample sample;
     for (std::uint32_t frame : aggregated.stack(from.stack))
       sample.locations.push_back(location_of_frame[frame]);
-    auto values = aggregated.sample_values(i).first(period.visible_columns);
-    sample.values.assign(values.begin(), values.end());
-    sample.labels.push_back(builder.number_label(kThreadIdLabel, to_int(thread.tid)));
-    sample.labels.push_back(builder.text_label(kThreadNameLabel, labels.thread));
-    sample.labels.push_back(builder.number_label(kProcessIdLabel, to_int(thread.pid)));
-    sample.labels.push_back(builder.text_label(kProcessNameLabel, labels.process));
-    builder.add_sample(std::move(sample));
+    const auto labels = labels_of(aggregated.threads[from.thread], period.labels[from.thread], builder);
+    for (TimelinePart& part : timeline.parts(i, period.visible_columns)) {
+      sample.values = std::move(part.values);
+      sample.labels = labels;
+      if (part.time) {
+        const Nanoseconds unix_time = period.unix_start + (*part.time - aggregated.start);
+        sample.labels.push_back(builder.number_label(kEndTimestampLabel, unix_time.count(), "nanoseconds"));
+      }
+      builder.add_sample(sample);
+    }
   }
+}
 
+void add_header(const ClosedPeriod& period, ProfileBuilder& builder) {
   Profile& profile = builder.profile();
+  const AggregatedProfile& aggregated = period.profile;
   for (std::uint32_t column = 0; column < period.visible_columns; ++column) {
     profile.value_types.push_back(
         builder.value_type(aggregated.columns[column].type, aggregated.columns[column].unit));
@@ -203,7 +99,94 @@ Profile Namer::name(const ClosedPeriod& period) {
   profile.time_ns = period.unix_start.count();
   profile.duration_ns = (aggregated.end - aggregated.start).count();
   for (const std::string& comment : period.comments) profile.comments.push_back(builder.intern(comment));
-  trim_caches();
+}
+
+}  // namespace
+
+std::string describe(const ModuleNaming& module) {
+  std::string text = module.path + ": " + (module.source.empty() ? "no names" : module.source);
+  if (module.unread > 0)
+    text += fmt::format("; {} addresses without lines, which came too late", module.unread);
+  if (!module.problem.empty()) text += "; " + module.problem;
+  return text;
+}
+
+Namer::Namer(const NamerOptions& options)
+    : options_(options), names_(options.is_enabled, options.cache_folder) {
+  if (options.is_enabled) sources_.emplace(options.cache_folder);
+}
+
+void Namer::read_sources(const ClosedPeriod& period) {
+  if (!sources_ || period.profile.samples.empty()) return;
+  sources_->read(wanted_sources(period), std::chrono::steady_clock::now() + options_.patience);
+}
+
+std::vector<NamedCall> Namer::calls_of(const Frame& frame, const FrameNames::Name& name,
+                                       const SourceReader::Known* known) const {
+  std::vector<NamedCall> calls;
+  if (known != nullptr && frame.kind == FrameKind::user) {
+    calls = known->find(frame.file, frame.address).value_or(std::vector<NamedCall>());
+  }
+  if (!options_.has_inlined_calls && calls.size() > 1) calls.erase(calls.begin(), calls.end() - 1);
+  if (calls.empty()) calls.emplace_back();
+  // The symbol table knows parts of functions (".cold", ".part.0") that debug information does not tell
+  // apart.
+  NamedCall& outermost = calls.back();
+  if (name.is_symbol || outermost.name.empty()) {
+    outermost.name = name.readable;
+    outermost.linker_name = name.linker;
+  }
+  return calls;
+}
+
+void Namer::note_module(const ClosedPeriod& period, const Frame& frame, const FrameDescription& description,
+                        const SourceReader::Known* known) {
+  const CodeFile* file = period.files[to_int(frame.file)].get();
+  if (frame.kind != FrameKind::user || file == nullptr) return;
+  auto [entry, is_new] = module_of_file_.try_emplace(to_int(frame.file), modules_.size());
+  if (is_new) {
+    const auto source = known != nullptr ? known->source(frame.file) : SourceReader::Source{};
+    modules_.push_back(
+        {file->path, ModuleNaming::Level::none, source.description, source.problem, source.unread});
+    if (file->kind == CodeFile::Kind::unopened) modules_.back().problem = file->problem;
+  }
+  ModuleNaming& module = modules_[entry->second];
+  const bool has_lines = std::any_of(description.calls.begin(), description.calls.end(),
+                                     [](const NamedCall& call) { return call.line != 0; });
+  if (has_lines) module.level = ModuleNaming::Level::lines;
+  if (description.is_symbol && module.level == ModuleNaming::Level::none)
+    module.level = ModuleNaming::Level::symbols;
+  if (description.is_symbol && module.source.empty())
+    module.source = file->kind == CodeFile::Kind::jit ? "the list of a JIT compiler" : "symbol table";
+}
+
+std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, ProfileBuilder& builder) {
+  modules_.clear();
+  module_of_file_.clear();
+  LocationTable locations(period, builder);
+  std::optional<SourceReader::Known> known;
+  if (sources_) known.emplace(sources_->known());
+  const SourceReader::Known* sources = known ? &*known : nullptr;
+  std::vector<std::uint32_t> location_of_frame;
+  location_of_frame.reserve(period.profile.frames.size());
+  for (const Frame& frame : period.profile.frames) {
+    const FrameNames::Name& name = names_.name(frame, period.files[to_int(frame.file)].get());
+    const std::vector<NamedCall> calls = calls_of(frame, name, sources);
+    const FrameDescription description{calls, name.is_symbol || calls.size() > 1 || calls.back().line != 0};
+    location_of_frame.push_back(locations.add(frame, description));
+    note_module(period, frame, description, sources);
+  }
+  return location_of_frame;
+}
+
+Profile Namer::name(const ClosedPeriod& period) {
+  ProfileBuilder builder;
+  read_sources(period);
+  add_samples(period, add_locations(period, builder), builder);
+  add_header(period, builder);
+  for (const ModuleNaming& module : modules_)
+    builder.profile().comments.push_back(builder.intern("names: " + describe(module)));
+  names_.trim();
   return std::move(builder).build();
 }
 

@@ -1,59 +1,64 @@
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
+#include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/frame.hpp"
-#include "process/file_registry.hpp"
 #include "profile/profile.hpp"
 #include "session/closed_period.hpp"
-#include "symbol/kernel_names.hpp"
-#include "symbol/perf_map.hpp"
-#include "symbol/symbol_table.hpp"
+#include "session/frame_names.hpp"
+#include "session/location_table.hpp"
+#include "session/source_reader.hpp"
 
 namespace ddprof {
 
 struct NamerOptions {
-  bool is_enabled = true;    // false: only the kernel's code has names
-  std::string cache_folder;  // see KernelNames; empty: none
+  bool is_enabled = true;         // false: only the kernel's code has names
+  bool has_inlined_calls = true;  // false: the function that the linker knows stands for all inlined into it
+  std::string cache_folder;       // what is expensive to read is kept there for other runs; empty: nowhere
+  std::chrono::seconds patience{30};  // for debug information: an export waits no longer for it
 };
 
-// Gives frames their names, once per distinct address, and turns a closed period into the profile model.
+// Where the names of one file came from, for people.
+struct ModuleNaming {
+  enum class Level : std::uint8_t { none, symbols, lines };
+
+  std::string path;
+  Level level = Level::none;
+  std::string source;      // "debug information in /usr/lib/debug/…", "symbol table"
+  std::string problem;     // what was refused or damaged; empty: nothing
+  std::size_t unread = 0;  // addresses whose lines did not come in time
+};
+
+// "/usr/bin/app: debug information; 12 addresses without lines, which came too late".
+std::string describe(const ModuleNaming& module);
+
+// Turns a closed period into the profile model: every distinct address is named once, after aggregation.
 // Lives on the finishing thread; its caches outlive periods.
 class Namer {
  public:
-  explicit Namer(const NamerOptions& options)
-      : is_enabled_(options.is_enabled), kernel_(options.cache_folder) {}
+  explicit Namer(const NamerOptions& options);
 
   Profile name(const ClosedPeriod& period);
-
-  struct Name {
-    std::string readable;
-    std::string linker;  // as in the symbol table
-    bool is_symbol = false;
-  };
-  // One frame. `file` is the CodeFile of frame.file, null without one.
-  Name name(const Frame& frame, const CodeFile* file);
+  // Of the files that the last period had samples in.
+  [[nodiscard]] const std::vector<ModuleNaming>& modules() const { return modules_; }
 
  private:
-  struct Symbols {
-    std::optional<SymbolTable> table;
-    std::optional<PerfMap> jit;
-  };
+  void read_sources(const ClosedPeriod& period);
+  std::vector<std::uint32_t> add_locations(const ClosedPeriod& period, ProfileBuilder& builder);
+  [[nodiscard]] std::vector<NamedCall> calls_of(const Frame& frame, const FrameNames::Name& name,
+                                                const SourceReader::Known* known) const;
+  void note_module(const ClosedPeriod& period, const Frame& frame, const FrameDescription& description,
+                   const SourceReader::Known* known);
 
-  Symbols& symbols_of(FileId id, const CodeFile& file);
-  Name user_name(const Frame& frame, const CodeFile* file);
-  Name kernel_name(std::uint64_t address);
-  void trim_caches();
-
-  bool is_enabled_;
-  absl::flat_hash_map<Frame, Name> names_;
-  absl::flat_hash_map<std::uint32_t, Symbols> symbols_;  // by FileId, of the period at hand
-  KernelNames kernel_;
+  NamerOptions options_;
+  FrameNames names_;
+  std::optional<SourceReader> sources_;  // none: disabled
+  std::vector<ModuleNaming> modules_;
+  absl::flat_hash_map<std::uint32_t, std::size_t> module_of_file_;  // FileId -> position in modules_
 };
 
 }  // namespace ddprof

@@ -85,11 +85,10 @@ void Session::handle(const SampleEvent& sample) {
   ThreadKey thread{sample.pid, sample.tid, process != nullptr ? process->incarnation : 0};
   const auto& columns = columns_.events[sample.event];
   std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
-  if (columns.samples) {
-    aggregator_.add(thread, stack.frames, {{*columns.samples, 1}, {column, sample.value}});
-  } else {
-    aggregator_.add(thread, stack.frames, {{column, sample.value}});
-  }
+  std::uint32_t added =
+      columns.samples ? aggregator_.add(thread, stack.frames, {{*columns.samples, 1}, {column, sample.value}})
+                      : aggregator_.add(thread, stack.frames, {{column, sample.value}});
+  if (options_.has_timeline && columns.samples) aggregator_.add_moment(added, sample.time);
   if (cpu_) cpu_->add(sample);
 
   summary_.stacks++;
@@ -139,6 +138,7 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
   const EventSpec& first = options_.events.front();
   period.sequence = sequence_++;
   period.visible_columns = columns_.visible;
+  period.count_column = columns_.events.front().samples;
   for (ThreadKey thread : profile.threads) {
     period.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
   }

@@ -52,7 +52,8 @@ class Session {
   SessionOptions options_;
   ProcFileProvider provider_;
   FileRegistry files_{provider_};
-  ProcessTable processes_{files_};
+  ProcessTable processes_{
+      files_, options_.root ? ProcessTable::Follows::one_target : ProcessTable::Follows::whole_host};
   CodeIndex code_{files_};
   StackBuilder stacks_;
   ColumnLayout columns_;

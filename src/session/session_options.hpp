@@ -24,6 +24,7 @@ struct SessionOptions {
   bool samples_kernel = true;
   std::optional<std::chrono::seconds> period;    // close a profile this often; none: one for the whole run
   std::optional<std::chrono::seconds> duration;  // stop after this long
+  bool has_timeline = false;                     // samples with the time at which they were taken, one by one
   NamerOptions naming;
   std::string service;
   std::vector<std::string> notices;

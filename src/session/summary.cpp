@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "profile/marker.hpp"
 
@@ -39,6 +40,36 @@ std::vector<std::pair<std::string, std::uint64_t>> stop_reasons(const Summary& s
 std::string loss_text(Loss loss) {
   std::string text = marker_name({.kind = FrameKind::accounted, .loss = loss}, "");
   return text.size() > 2 ? text.substr(1, text.size() - 2) : text;
+}
+
+std::string_view base_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// "shop, libc.so.6", at most three of them.
+std::string some_names(const std::vector<const ModuleNaming*>& modules) {
+  constexpr std::size_t kShown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < modules.size() && i < kShown; ++i) {
+    text += fmt::format("{}{}", i > 0 ? ", " : "", base_name_of(modules[i]->path));
+  }
+  return modules.size() > kShown ? text + ", …" : text;
+}
+
+// "lines in 2 modules (shop, libc.so.6), symbols in 3 (…), no names in 1 (libfoo.so)"
+std::string naming_line(const std::vector<ModuleNaming>& modules) {
+  std::string text;
+  const auto add = [&](ModuleNaming::Level level, std::string_view what) {
+    std::vector<const ModuleNaming*> of_level;
+    for (const ModuleNaming& module : modules) {
+      if (module.level == level) of_level.push_back(&module);
+    }
+    if (of_level.empty()) return;
+    text +=
+        fmt::format("{}{} in {} ({})", text.empty() ? "" : "; ", what, of_level.size(), some_names(of_level));
+  };
+  add(ModuleNaming::Level::lines, "lines");
+  add(ModuleNaming::Level::symbols, "only symbols");
+  add(ModuleNaming::Level::none, "no names");
+  return text;
 }
 
 }  // namespace
@@ -109,7 +140,11 @@ std::string render_summary(const Summary& summary) {
       summary.engine + (summary.samples_kernel ? ""
                                                : "; user frames only: kernel frames need CAP_PERFMON or "
                                                  "kernel.perf_event_paranoid <= 1"));
+  if (const std::string names = naming_line(summary.outcome.modules); !names.empty()) add("names", names);
   for (const std::string& notice : summary.notices) add("notice", notice);
+  for (const ModuleNaming& module : summary.outcome.modules) {
+    if (!module.problem.empty() || module.unread > 0) add("notice", describe(module));
+  }
   add("ddprof", fmt::format("{} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
                             static_cast<double>(summary.own_memory_bytes) / (1 << 20)));
   if (summary.outcome.dropped > 0)

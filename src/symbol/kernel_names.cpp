@@ -1,22 +1,17 @@
 #include "symbol/kernel_names.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <string_view>
+#include <tuple>
 #include <utility>
-#include <vector>
 
-#include "base/mapped_region.hpp"
+#include "base/private_folder.hpp"
 #include "base/read_file.hpp"
-#include "base/unique_fd.hpp"
 
 namespace ddprof {
 
 namespace {
 
-constexpr std::string_view kFileName = "kernel-symbols";
+constexpr const char* kFileName = "kernel-symbols";
 
 // Addresses are the same until the machine is started anew, and only until then.
 std::string kernel_key() {
@@ -24,45 +19,8 @@ std::string kernel_key() {
   return boot ? boot->substr(0, boot->find('\n')) : "";
 }
 
-bool is_ours(int fd, mode_t type) {
-  struct stat status {};
-  return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type && status.st_uid == ::geteuid();
-}
-
-// Not open if somebody else could put things into it.
-UniqueFd open_own_folder(const std::string& path) {
-  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (folder.is_open() && !is_ours(folder.get(), S_IFDIR)) folder.reset();
-  return folder;
-}
-
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-// The folder, and the one that it is in, are made if need be, but nothing is put into somebody else's: under
-// sudo the home directory may be another user's.
-UniqueFd open_folder(const std::string& path) {
-  const std::string parent = parent_of(path);
-  if (open_own_folder(parent_of(parent)).is_open()) ::mkdir(parent.c_str(), 0700);
-  if (open_own_folder(parent).is_open()) ::mkdir(path.c_str(), 0700);
-  return open_own_folder(path);
-}
-
-Result<KernelSymbols> load_image(int folder, std::string_view key) {
-  UniqueFd fd(::openat(folder, kFileName.data(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.is_open() || !is_ours(fd.get(), S_IFREG))
-    return make_error(ErrorCode::not_found, "no kernel symbols kept");
-  return KernelSymbols::from_image(TRY(MappedRegion::map_file(fd.get())), key);
-}
-
-// Who looks meanwhile finds the old file or the new one; whoever has the old one mapped keeps it.
-void save_image(int folder, const std::vector<std::byte>& image) {
-  const std::string temporary = fmt::format("{}.{}", kFileName, ::getpid());
-  UniqueFd fd(
-      ::openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd.is_open()) return;
-  const bool is_written = ::write(fd.get(), image.data(), image.size()) == static_cast<ssize_t>(image.size());
-  if (!is_written || ::renameat(folder, temporary.c_str(), folder, kFileName.data()) != 0)
-    ::unlinkat(folder, temporary.c_str(), 0);
+Result<KernelSymbols> load_image(const PrivateFolder& folder, std::string_view key) {
+  return KernelSymbols::from_image(TRY(folder.read(kFileName)), key);
 }
 
 }  // namespace
@@ -74,15 +32,16 @@ void KernelNames::read_kernel() {
 
 void KernelNames::load() {
   const std::string key = cache_folder_.empty() ? "" : kernel_key();
-  const UniqueFd folder = key.empty() ? UniqueFd() : open_folder(cache_folder_);
+  auto folder = key.empty() ? PrivateFolder() : PrivateFolder::open(cache_folder_).value_or({});
   if (!folder.is_open()) return read_kernel();
-  if (auto kept = load_image(folder.get(), key)) {
+  if (auto kept = load_image(folder, key)) {
     source_ = Source::cache;
     symbols_ = *std::move(kept);
     return;
   }
   read_kernel();
-  if (!symbols_.empty()) save_image(folder.get(), symbols_.image(key));
+  // A disk without room costs the next run some time, and nothing else.
+  if (!symbols_.empty()) std::ignore = folder.write(kFileName, symbols_.image(key));
 }
 
 std::optional<KernelSymbol> KernelNames::find(std::uint64_t address) {

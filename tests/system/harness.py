@@ -57,6 +57,16 @@ def processes_of(executable):
     return found
 
 
+def section_range(path, name):
+    """Where a section of an ELF file lies in it: offset and size."""
+    text = subprocess.run(["readelf", "-SW", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    for line in text.splitlines():
+        parts = line.replace("[ ", "[").split()
+        if len(parts) > 5 and parts[1] == name:
+            return int(parts[4], 16), int(parts[5], 16)
+    raise AssertionError("no %s in %s" % (name, path))
+
+
 class Recording:
     """One finished run of the profiler: exit status, texts, and the profile that it left."""
 

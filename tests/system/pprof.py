@@ -5,7 +5,9 @@ import gzip
 
 Sample = collections.namedtuple("Sample", "stack values labels addresses mappings")  # leaf first; inlined calls are names in stack only
 Mapping = collections.namedtuple("Mapping", "start limit offset path build_id")
-Profile = collections.namedtuple("Profile", "types samples mappings period period_type duration_ns time_ns comments default_type")
+Call = collections.namedtuple("Call", "name linker_name file line start_line")
+Location = collections.namedtuple("Location", "address mapping calls")  # calls: innermost inlined call first
+Profile = collections.namedtuple("Profile", "types samples mappings period period_type duration_ns time_ns comments default_type locations")
 
 
 def varint(data, at):
@@ -73,7 +75,7 @@ class Decoder:
     def __init__(self, data):
         self.top = message(data)
         self.strings = [text.decode("utf-8", "replace") for text in self.top[6]]
-        self.functions = {first(f, 1): self.strings[first(f, 2)] for f in map(message, self.top[5])}
+        self.functions = {first(f, 1): self.function(f) for f in map(message, self.top[5])}
         self.locations = {first(l, 1): l for l in map(message, self.top[4])}
         self.mappings = {first(m, 1): self.mapping(m) for m in map(message, self.top[3])}
 
@@ -81,10 +83,18 @@ class Decoder:
         return Mapping(first(found, 2), first(found, 3), first(found, 4), self.strings[first(found, 5)],
                        self.strings[first(found, 6)])
 
+    def function(self, found):
+        return Call(self.strings[first(found, 2)], self.strings[first(found, 3)], self.strings[first(found, 4)], 0, first(found, 5))
+
+    def location(self, found):
+        lines = map(message, found[4])
+        calls = [self.functions[first(line, 1)]._replace(line=first(line, 2)) for line in lines]
+        return Location(first(found, 3), self.mappings.get(first(found, 2)), calls)
+
     def frames(self, location):
         """The names of one location, innermost inlined call first."""
         found = self.locations[location]
-        names = [self.functions[first(message(line), 1)] for line in found[4]]
+        names = [self.functions[first(message(line), 1)].name for line in found[4]]
         return names or ["0x%x" % first(found, 3)]
 
     def value_type(self, data):
@@ -109,7 +119,8 @@ class Decoder:
         period_type = self.value_type(top[11][-1]) if top[11] else ""
         return Profile([self.value_type(t) for t in top[1]], [self.sample(s) for s in top[2]],
                        list(self.mappings.values()), first(top, 12), period_type, first(top, 10), first(top, 9),
-                       [self.strings[c] for c in numbers(top[13])], self.strings[first(top, 14)])
+                       [self.strings[c] for c in numbers(top[13])], self.strings[first(top, 14)],
+                       [self.location(l) for l in self.locations.values()])
 
 
 def decode(data):

@@ -155,24 +155,15 @@ class HostileFiles(harness.SystemTest):
             for byte in (0xFF, 0x80, 0x01):
                 with self.subTest((section, byte)):
                     def overwrite(data):
-                        offset, size = section_range(self.puppet("plugin.so"), section)
+                        offset, size = harness.section_range(self.puppet("plugin.so"), section)
                         data[offset + 4:offset + size] = bytes([byte]) * (size - 4)
                     self.profile_with(overwrite)
 
     def test_symbols_of_noise(self):
         def overwrite(data):
-            offset, size = section_range(self.puppet("plugin.so"), ".symtab")
+            offset, size = harness.section_range(self.puppet("plugin.so"), ".symtab")
             data[offset:offset + size] = b"\xff" * size
         self.profile_with(overwrite)
-
-
-def section_range(path, name):
-    text = subprocess.run(["readelf", "-SW", path], stdout=subprocess.PIPE, text=True, check=True).stdout
-    for line in text.splitlines():
-        parts = line.replace("[ ", "[").split()
-        if len(parts) > 5 and parts[1] == name:
-            return int(parts[4], 16), int(parts[5], 16)
-    raise AssertionError("no %s in %s" % (name, path))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,121 @@
+#include "base/private_folder.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+namespace ddprof {
+
+namespace {
+
+bool is_own(int fd, mode_t type) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == type && status.st_uid == ::geteuid();
+}
+
+// Not open if somebody else could put things into it.
+UniqueFd open_own_folder(const std::string& path) {
+  UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (folder.is_open() && !is_own(folder.get(), S_IFDIR)) folder.reset();
+  return folder;
+}
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+void make_folder(const std::string& path) {
+  const std::string parent = parent_of(path);
+  if (open_own_folder(parent_of(parent)).is_open()) ::mkdir(parent.c_str(), 0700);
+  if (open_own_folder(parent).is_open()) ::mkdir(path.c_str(), 0700);
+}
+
+bool write_whole(int fd, std::span<const std::byte> content) {
+  while (!content.empty()) {
+    const ssize_t count = ::write(fd, content.data(), content.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    content = content.subspan(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+struct KeptFile {
+  timespec written{};
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+std::vector<KeptFile> files_of(int folder) {
+  UniqueFd copy(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr, ::closedir);
+  std::vector<KeptFile> files;
+  if (!stream) return files;
+  std::ignore = copy.release();  // the stream's
+  while (const dirent* entry = ::readdir(stream.get())) {
+    struct stat status {};
+    if (::fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+      continue;
+    files.push_back({status.st_mtim, entry->d_name, static_cast<std::uint64_t>(status.st_size)});
+  }
+  return files;
+}
+
+}  // namespace
+
+Result<PrivateFolder> PrivateFolder::open(const std::string& path) {
+  make_folder(path);
+  UniqueFd folder = open_own_folder(path);
+  if (!folder.is_open())
+    return make_error(ErrorCode::permission_denied, "open folder {}: not there or not ours", path);
+  return PrivateFolder(std::move(folder));
+}
+
+Result<PrivateFolder> PrivateFolder::folder(const std::string& name) const {
+  ::mkdirat(fd_.get(), name.c_str(), 0700);
+  UniqueFd inner(::openat(fd_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!inner.is_open() || !is_own(inner.get(), S_IFDIR))
+    return make_error(ErrorCode::permission_denied, "open folder {}: not there or not ours", name);
+  return PrivateFolder(std::move(inner));
+}
+
+Result<MappedRegion> PrivateFolder::read(const std::string& name) const {
+  UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.is_open() || !is_own(fd.get(), S_IFREG))
+    return make_error(ErrorCode::not_found, "open {}: not there or not ours", name);
+  return MappedRegion::map_file(fd.get());
+}
+
+Result<void> PrivateFolder::write(const std::string& name, std::span<const std::byte> content) const {
+  const std::string temporary = fmt::format(".{}.{}", name, ::getpid());
+  UniqueFd fd(
+      ::openat(fd_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.is_open()) return errno_error(errno, "open " + temporary);
+  if (write_whole(fd.get(), content) &&
+      ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) == 0)
+    return {};
+  Error error = errno_error(errno, "write " + name);
+  ::unlinkat(fd_.get(), temporary.c_str(), 0);
+  return error;
+}
+
+void PrivateFolder::trim(std::uint64_t max_bytes) const {
+  std::vector<KeptFile> files = files_of(fd_.get());
+  std::sort(files.begin(), files.end(), [](const KeptFile& left, const KeptFile& right) {
+    return std::tie(left.written.tv_sec, left.written.tv_nsec, left.name) >
+           std::tie(right.written.tv_sec, right.written.tv_nsec, right.name);
+  });
+  std::uint64_t kept = 0;
+  for (const KeptFile& file : files) {
+    kept += file.bytes;
+    if (kept > max_bytes) ::unlinkat(fd_.get(), file.name.c_str(), 0);
+  }
+}
+
+}  // namespace ddprof

@@ -1,0 +1,127 @@
+#include "process/confinement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <span>
+
+#include "base/read_file.hpp"
+
+namespace ddprof {
+
+namespace {
+
+bool is_hexadecimal(char digit) { return (digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'); }
+
+bool is_separator(char sign) { return sign == '-' || sign == '_'; }
+
+// Groups of hexadecimal digits of these lengths at the end of `text`, with separators between them. Returns
+// how many characters that are; 0: the text does not end so.
+std::size_t suffix_of_groups(std::string_view text, std::span<const std::size_t> lengths) {
+  std::size_t at = text.size();
+  for (std::size_t group = lengths.size(); group > 0; --group) {
+    if (at < lengths[group - 1]) return 0;
+    at -= lengths[group - 1];
+    const std::string_view digits = text.substr(at, lengths[group - 1]);
+    if (!std::all_of(digits.begin(), digits.end(), is_hexadecimal)) return 0;
+    if (group > 1 && (at == 0 || !is_separator(text[--at]))) return 0;
+  }
+  return text.size() - at;
+}
+
+// "<32 hexadecimal digits>-<number>": a task of ECS on Fargate.
+std::size_t suffix_of_task(std::string_view text) {
+  const std::size_t dash = text.rfind('-');
+  if (dash == std::string_view::npos || dash < 32 || dash + 1 == text.size()) return 0;
+  const auto is_digit = [](char sign) { return sign >= '0' && sign <= '9'; };
+  const std::string_view number = text.substr(dash + 1);
+  const std::string_view task = text.substr(dash - 32, 32);
+  if (!std::all_of(number.begin(), number.end(), is_digit) ||
+      !std::all_of(task.begin(), task.end(), is_hexadecimal))
+    return 0;
+  return text.size() - (dash - 32);
+}
+
+std::string_view id_at_end(std::string_view text) {
+  constexpr std::array<std::size_t, 1> kDigest = {64};
+  constexpr std::array<std::size_t, 5> kUuid = {8, 4, 4, 4, 12};
+  constexpr std::array<std::size_t, 5> kGarden = {8, 4, 4, 4, 4};
+  for (const std::size_t size : {suffix_of_groups(text, kDigest), suffix_of_groups(text, kUuid),
+                                 suffix_of_groups(text, kGarden), suffix_of_task(text)}) {
+    if (size > 0) return text.substr(text.size() - size);
+  }
+  return {};
+}
+
+std::string_view without_end(std::string_view text, std::string_view end) {
+  return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : text;
+}
+
+// Calls take(line) for each line, without its end, until it returns true.
+template <typename Take>
+void for_each_line(std::string_view text, Take take) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (take(text.substr(0, end))) return;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+std::string_view container_id_in(std::string_view path) {
+  while (path.ends_with(' ')) path.remove_suffix(1);
+  if (const auto id = id_at_end(without_end(path, ".scope")); !id.empty()) return id;
+  // podman puts the processes one level below: "…/libpod-<id>.scope/container".
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos || !path.substr(0, slash).ends_with(".scope")) return {};
+  return id_at_end(without_end(path.substr(0, slash), ".scope"));
+}
+
+Confinement parse_cgroup(std::string_view text) {
+  Confinement found;
+  for_each_line(text, [&](std::string_view line) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) return false;
+    const std::string_view path = line.substr(second + 1);
+    if (found.cgroup.empty() && path != "/") found.cgroup = path;
+    const std::string_view id = container_id_in(path);
+    if (id.empty()) return false;
+    found.container_id = id;
+    found.cgroup = path;
+    return true;
+  });
+  return found;
+}
+
+std::optional<Pid> parse_namespace_pid(std::string_view status) {
+  constexpr std::string_view kKey = "NSpid:";
+  std::optional<Pid> found;
+  for_each_line(status, [&](std::string_view line) {
+    if (!line.starts_with(kKey)) return false;
+    const std::string_view numbers = line.substr(kKey.size());
+    const std::size_t last = numbers.find_last_of("\t ");
+    const bool is_nested = numbers.find_first_of("0123456789") < last && last != std::string_view::npos;
+    std::int32_t number = 0;
+    const std::string_view digits = numbers.substr(last == std::string_view::npos ? 0 : last + 1);
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (is_nested && parsed.ec == std::errc() && number > 0) found = Pid{number};
+    return true;
+  });
+  return found;
+}
+
+std::shared_ptr<const Confinement> read_confinement(Pid pid) {
+  auto text = read_file(fmt::format("/proc/{}/cgroup", to_int(pid)));
+  return std::make_shared<const Confinement>(text ? parse_cgroup(*text) : Confinement());
+}
+
+std::optional<Pid> read_namespace_pid(Pid pid) {
+  auto text = read_file(fmt::format("/proc/{}/status", to_int(pid)));
+  return text ? parse_namespace_pid(*text) : std::nullopt;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/frame.hpp"
+#include "process/file_registry.hpp"
+#include "symbol/kernel_names.hpp"
+#include "symbol/perf_map.hpp"
+#include "symbol/symbol_table.hpp"
+
+namespace ddprof {
+
+// Names that cost next to nothing: from the symbol table of the file itself, a JIT's list of its code, the
+// kernel's symbols. Without lines. One thread's alone; the caches outlive periods.
+class FrameNames {
+ public:
+  struct Name {
+    std::string readable;
+    std::string linker;      // as in the symbol table
+    bool is_symbol = false;  // not only a place in a file
+  };
+
+  // Without `is_enabled` only the kernel's code has names.
+  FrameNames(bool is_enabled, const std::string& cache_folder)
+      : is_enabled_(is_enabled), kernel_(cache_folder) {}
+
+  // `file` is the CodeFile of frame.file, null without one. Lives until the next call.
+  const Name& name(const Frame& frame, const CodeFile* file);
+  [[nodiscard]] bool has_symbols(FileId id) const;
+
+  // Between periods: what is cheap to make again is dropped beyond a budget.
+  void trim();
+
+ private:
+  struct Symbols {
+    std::optional<SymbolTable> table;
+    std::optional<PerfMap> jit;
+  };
+
+  Symbols& symbols_of(FileId id, const CodeFile& file);
+  Name make_name(const Frame& frame, const CodeFile* file);
+  Name user_name(const Frame& frame, const CodeFile* file);
+  Name kernel_name(std::uint64_t address);
+
+  bool is_enabled_;
+  absl::flat_hash_map<Frame, Name> names_;
+  Name unstable_;                                        // of JIT code, which comes and goes
+  absl::flat_hash_map<std::uint32_t, Symbols> symbols_;  // by FileId
+  KernelNames kernel_;
+};
+
+}  // namespace ddprof

@@ -1,0 +1,99 @@
+#include "session/module_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ddprof {
+
+namespace {
+
+Binary binary_of(const CodeFile& file) {
+  return {&*file.elf, file.build_id, file.path, fmt::format("/proc/{}/root", to_int(file.pid))};
+}
+
+// How often pages that were read are given back: a debug file is often larger than what we may hold.
+constexpr std::size_t kUnitsBetweenDrops = 256;
+
+}  // namespace
+
+ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder& finder)
+    : file_(std::move(file)), files_(finder, binary_of(*file_)) {
+  if (!file_->is_as_opened()) {
+    info_problem_ = "written over while it was profiled: what it says now is not believed";
+    return;
+  }
+  if (const ElfFile* found = files_.with_debug_info(); found != nullptr) {
+    auto opened = DebugInfo::open(*found, files_);
+    if (opened) {
+      info_ = *std::move(opened);
+    } else {
+      info_problem_ = opened.error().message;
+    }
+  }
+  if (const ElfFile* found = files_.with_symbol_table(); found != nullptr && !is_own(found))
+    symbols_ = SymbolTable::build(*found);
+  drop_pages();
+}
+
+void ModuleReader::take_symbol(std::uint64_t address, const DebugInfo::Take& take) const {
+  const auto symbol = symbols_ ? symbols_->find(address) : std::nullopt;
+  if (!symbol) return take(address, {});
+  const SourceCall call{.linker_name = symbol->name, .name = symbol->name};
+  take(address, {&call, 1});
+}
+
+std::size_t ModuleReader::read(std::span<const std::uint64_t> addresses, const DebugInfo::Take& take,
+                               const DebugInfo::KeepGoing& keep_going) {
+  std::vector<bool> is_taken(
+      addresses.size());  // units lie across each other: the order is not that of addresses
+  const auto take_calls = [&](std::uint64_t address, std::span<const SourceCall> calls) {
+    const auto at = std::lower_bound(addresses.begin(), addresses.end(), address) - addresses.begin();
+    is_taken[static_cast<std::size_t>(at)] = true;
+    std::vector<SourceCall> named(calls.begin(), calls.end());
+    if (!named.empty() && named.back().name.empty() && symbols_) {
+      if (const auto symbol = symbols_->find(address))
+        named.back().linker_name = named.back().name = symbol->name;
+    }
+    take(address, named);
+  };
+  std::size_t units = 0;
+  const auto keep_small = [&] {
+    if (++units % kUnitsBetweenDrops == 0) drop_pages();
+    return keep_going();
+  };
+  const std::size_t done = info_ ? info_->find(addresses, take_calls, keep_small) : addresses.size();
+  for (std::size_t index = 0; index < done; ++index) {
+    if (!is_taken[index]) take_symbol(addresses[index], take);
+  }
+  drop_pages();
+  return done;
+}
+
+std::string ModuleReader::description() const {
+  const DebugImage* separate = files_.separate();
+  const std::string place = separate != nullptr ? " in " + separate->place() : "";
+  if (info_) return "debug information" + (is_own(files_.with_debug_info()) ? "" : place);
+  if (!symbols_) return "";
+  return files_.symbol_origin() == SymbolOrigin::mini_debug_info ? "symbols in .gnu_debugdata"
+                                                                 : "symbols" + place;
+}
+
+std::string ModuleReader::problem() const {
+  if (!info_problem_.empty()) return info_problem_;
+  if (info_ && !info_->problem().empty()) return std::string(info_->problem());
+  return files_.problem();
+}
+
+std::size_t ModuleReader::memory_bytes() const {
+  return files_.memory_bytes() + (info_ ? info_->memory_bytes() : 0) +
+         (symbols_ ? symbols_->memory_bytes() : 0);
+}
+
+void ModuleReader::drop_pages() const {
+  file_->image.drop_pages();
+  if (const DebugImage* separate = files_.separate(); separate != nullptr) separate->region.drop_pages();
+}
+
+}  // namespace ddprof

@@ -1,0 +1,264 @@
+#include "session/source_reader.hpp"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <tuple>
+#include <utility>
+
+#include "base/private_folder.hpp"
+#include "debugfile/debuginfod_client.hpp"
+#include "session/module_reader.hpp"
+
+namespace ddprof {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Read before the rest, in case that time runs out.
+constexpr std::size_t kHottestAddresses = 256;
+// What stays open for the next period: indexes, and what had to be unpacked.
+constexpr std::size_t kMaxOpenBytes = std::size_t{32} << 20;
+// Names in memory. Beyond, those of the files that were not asked for last are dropped: they are on disk.
+constexpr std::size_t kMaxNameBytes = std::size_t{32} << 20;
+constexpr std::uint64_t kMaxFolderBytes = std::uint64_t{256} << 20;
+// How long the end of a run waits for a thread that hangs in a file system.
+constexpr auto kMaxHang = 2s;
+constexpr auto kBetweenLooks = 50ms;  // at whether a server has answered
+
+PrivateFolder open_names_folder(const std::string& cache_folder) {
+  if (cache_folder.empty()) return {};
+  auto folder = PrivateFolder::open(cache_folder);
+  if (!folder) return {};
+  return folder->folder("names").value_or({});
+}
+
+struct NamedModule {
+  std::shared_ptr<const CodeFile> file;
+  CodeNames names;
+  SourceReader::Source source;
+  bool has_nothing = false;  // looking again would find nothing either
+  bool is_kept = false;      // on disk: not where a debug file that comes later would tell more
+};
+
+using OpenModules = absl::flat_hash_map<std::uint32_t, std::unique_ptr<ModuleReader>>;
+
+void close_beyond_budget(OpenModules& open) {
+  std::size_t bytes = 0;
+  absl::erase_if(open, [&](const auto& entry) {
+    bytes += entry.second->memory_bytes();
+    return bytes > kMaxOpenBytes;
+  });
+}
+
+// Whether it is worth to wait for one of the answers.
+bool ask_servers(DebuginfodClient& servers, const ModuleReader& reader, const SourceReader::Wanted& wanted) {
+  bool is_pending = false;
+  for (const BuildId& build_id : reader.missing()) {
+    servers.post_request(build_id, static_cast<std::uint64_t>(std::max<std::int64_t>(wanted.weight, 0)));
+    is_pending = servers.is_pending(build_id) || is_pending;
+  }
+  return is_pending;
+}
+
+}  // namespace
+
+// What both threads know.
+struct SourceReader::Work {
+  explicit Work(const std::string& cache_folder) : folder(open_names_folder(cache_folder)) {}
+
+  NamedModule& module_of(const Wanted& wanted);
+  void save(const NamedModule& module) const;
+  std::size_t count_unread(const Wanted& wanted);
+  void trim_memory(const std::vector<Wanted>& in_use);
+
+  void run();
+  void wait_for_work(std::unique_lock<std::mutex>& lock, const DebuginfodClient* servers);
+  void read_module(ModuleReader& reader, Wanted& wanted);
+  bool read_part(ModuleReader& reader, FileId id, std::span<std::uint64_t> addresses);
+  void take(FileId id, std::uint64_t address, std::span<const SourceCall> calls);
+  [[nodiscard]] bool keeps_going();
+  [[nodiscard]] bool is_done() const { return queue.empty() && awaiting.empty() && !is_busy; }
+
+  const PrivateFolder folder;
+  std::mutex mutex;  // guards everything below
+  std::condition_variable changed;
+  absl::flat_hash_map<std::uint32_t, NamedModule> modules;  // by FileId
+  std::vector<Wanted> queue;                                // hottest last
+  std::vector<Wanted> awaiting;                             // a server has been asked for their debug files
+  bool is_busy = false;
+  bool is_stopping = false;
+  bool has_stopped = false;
+};
+
+NamedModule& SourceReader::Work::module_of(const Wanted& wanted) {
+  auto [entry, is_new] = modules.try_emplace(to_int(wanted.id));
+  NamedModule& module = entry->second;
+  if (!is_new) return module;
+  module.file = wanted.file;
+  if (!folder.is_open() || wanted.file->build_id.empty()) return module;
+  const std::string key = wanted.file->build_id.hex();
+  auto image = folder.read(key);
+  if (!image) return module;
+  module.names = CodeNames::from_image(*std::move(image), key).value_or({});
+  if (module.names.size() != 0) module.source.description = "debug information, as kept from an earlier run";
+  return module;
+}
+
+void SourceReader::Work::save(const NamedModule& module) const {
+  if (!folder.is_open() || !module.is_kept || module.file->build_id.empty() || !module.names.has_news())
+    return;
+  const std::string key = module.file->build_id.hex();
+  // A disk without room costs the next run some time, and nothing else.
+  std::ignore = folder.write(key, module.names.image(key));
+}
+
+std::size_t SourceReader::Work::count_unread(const Wanted& wanted) {
+  const NamedModule& module = module_of(wanted);
+  if (module.has_nothing) return 0;
+  return static_cast<std::size_t>(
+      std::count_if(wanted.addresses.begin(), wanted.addresses.end(),
+                    [&](std::uint64_t address) { return !module.names.find(address).has_value(); }));
+}
+
+void SourceReader::Work::trim_memory(const std::vector<Wanted>& in_use) {
+  std::size_t bytes = 0;
+  for (const auto& [id, module] : modules) bytes += module.names.memory_bytes();
+  if (bytes <= kMaxNameBytes || is_busy) return;
+  absl::erase_if(modules, [&](const auto& entry) {
+    const bool is_in_use = std::any_of(in_use.begin(), in_use.end(),
+                                       [&](const Wanted& one) { return to_int(one.id) == entry.first; });
+    if (!is_in_use) save(entry.second);
+    return !is_in_use;
+  });
+}
+
+bool SourceReader::Work::keeps_going() {
+  std::lock_guard lock(mutex);
+  return !is_stopping;
+}
+
+void SourceReader::Work::take(FileId id, std::uint64_t address, std::span<const SourceCall> calls) {
+  std::lock_guard lock(mutex);
+  modules[to_int(id)].names.add(address, calls);
+}
+
+// False when it was stopped.
+bool SourceReader::Work::read_part(ModuleReader& reader, FileId id, std::span<std::uint64_t> addresses) {
+  std::sort(addresses.begin(), addresses.end());
+  const std::size_t done = reader.read(
+      addresses, [&](std::uint64_t address, std::span<const SourceCall> calls) { take(id, address, calls); },
+      [&] { return keeps_going(); });
+  return done == addresses.size();
+}
+
+void SourceReader::Work::read_module(ModuleReader& reader, Wanted& wanted) {
+  if (reader.has_anything()) {
+    const std::span all(wanted.addresses);
+    const std::size_t first = std::min(all.size(), kHottestAddresses);
+    if (read_part(reader, wanted.id, all.first(first))) read_part(reader, wanted.id, all.subspan(first));
+  }
+  std::lock_guard lock(mutex);
+  NamedModule& module = modules[to_int(wanted.id)];
+  module.has_nothing = !reader.has_anything();
+  module.is_kept = reader.has_lines();
+  module.source.description = reader.description();
+  module.source.problem = reader.problem();
+}
+
+// Until there is something to read, which may have come from a server meanwhile.
+void SourceReader::Work::wait_for_work(std::unique_lock<std::mutex>& lock, const DebuginfodClient* servers) {
+  const std::size_t finished = servers != nullptr ? servers->finished() : 0;
+  const auto has_work = [this] { return !queue.empty() || is_stopping; };
+  while (!awaiting.empty() && !has_work()) {
+    changed.wait_for(lock, kBetweenLooks, has_work);
+    if (servers == nullptr || servers->finished() != finished) queue = std::exchange(awaiting, {});
+  }
+  changed.wait(lock, has_work);
+}
+
+void SourceReader::Work::run() {
+  std::optional<DebuginfodClient> servers;
+  if (auto settings = debuginfod_settings()) servers.emplace(*std::move(settings));
+  PatientOpener opener;
+  DebugFileFinder finder(opener, {.debuginfod_cache = servers ? servers->cache_folder() : ""});
+  OpenModules open;
+  std::unique_lock lock(mutex);
+  while (true) {
+    wait_for_work(lock, servers ? &*servers : nullptr);
+    if (is_stopping) break;
+    Wanted wanted = std::move(queue.back());
+    queue.pop_back();
+    is_busy = true;
+    lock.unlock();
+    auto& reader = open[to_int(wanted.id)];
+    if (!reader) reader = std::make_unique<ModuleReader>(wanted.file, finder);
+    const bool is_awaited = servers && ask_servers(*servers, *reader, wanted);
+    if (is_awaited) {
+      open.erase(to_int(wanted.id));  // to be opened again, with more
+    } else {
+      read_module(*reader, wanted);
+    }
+    close_beyond_budget(open);
+    lock.lock();
+    if (is_awaited) awaiting.push_back(std::move(wanted));
+    is_busy = false;
+    changed.notify_all();
+  }
+  has_stopped = true;
+  changed.notify_all();
+}
+
+SourceReader::SourceReader(const std::string& cache_folder) : work_(std::make_shared<Work>(cache_folder)) {}
+
+SourceReader::~SourceReader() {
+  std::unique_lock lock(work_->mutex);
+  work_->is_stopping = true;
+  work_->changed.notify_all();
+  if (thread_.joinable()) {
+    const bool has_stopped = work_->changed.wait_for(lock, kMaxHang, [this] { return work_->has_stopped; });
+    lock.unlock();
+    has_stopped ? thread_.join() : thread_.detach();
+    lock.lock();
+  }
+  for (const auto& [id, module] : work_->modules) work_->save(module);
+  if (work_->folder.is_open()) work_->folder.trim(kMaxFolderBytes);
+}
+
+void SourceReader::read(std::vector<Wanted> wanted, Deadline deadline) {
+  std::unique_lock lock(work_->mutex);
+  for (Wanted& one : wanted) {
+    const NamedModule& module = work_->module_of(one);
+    std::erase_if(one.addresses,
+                  [&](std::uint64_t address) { return module.names.find(address).has_value(); });
+    // What an earlier period did not get in time is not worth more than what this one wants.
+    std::erase_if(work_->queue, [&](const Wanted& queued) { return queued.id == one.id; });
+    std::erase_if(work_->awaiting, [&](const Wanted& awaited) { return awaited.id == one.id; });
+    if (!module.has_nothing && !one.addresses.empty()) work_->queue.push_back(one);
+  }
+  std::stable_sort(work_->queue.begin(), work_->queue.end(),
+                   [](const Wanted& left, const Wanted& right) { return left.weight < right.weight; });
+  if (!work_->queue.empty() && !thread_.joinable()) thread_ = std::thread([work = work_] { work->run(); });
+  work_->changed.notify_all();
+  work_->changed.wait_until(lock, deadline, [this] { return work_->is_done(); });
+  for (const Wanted& one : wanted) work_->module_of(one).source.unread = work_->count_unread(one);
+  work_->trim_memory(wanted);
+}
+
+SourceReader::Known SourceReader::known() { return Known(*work_); }
+
+SourceReader::Known::Known(Work& work) : work_(work), lock_(work.mutex) {}
+
+std::optional<std::vector<NamedCall>> SourceReader::Known::find(FileId id, std::uint64_t address) const {
+  auto known = work_.modules.find(to_int(id));
+  return known != work_.modules.end() ? known->second.names.find(address) : std::nullopt;
+}
+
+SourceReader::Source SourceReader::Known::source(FileId id) const {
+  auto known = work_.modules.find(to_int(id));
+  return known != work_.modules.end() ? known->second.source : Source{};
+}
+
+}  // namespace ddprof
