@@ -9,5 +9,6 @@ inline constexpr std::string_view kThreadIdLabel = "thread id";
 inline constexpr std::string_view kThreadNameLabel = "thread name";
 inline constexpr std::string_view kProcessIdLabel = "pid";
 inline constexpr std::string_view kProcessNameLabel = "process name";
+inline constexpr std::string_view kEndTimestampLabel = "end_timestamp_ns";  // Unix time, a number
 
 }  // namespace ddprof
