@@ -18,9 +18,10 @@ struct Subcommand {
   std::optional<Command> command;  // empty: reserved for a later version
 };
 
-constexpr std::array<Subcommand, 6> kSubcommands = {{
+constexpr std::array<Subcommand, 7> kSubcommands = {{
     {"record", Command::record},
     {"report", Command::report},
+    {"convert", Command::convert},
     {"view", std::nullopt},
     {"diff", std::nullopt},
     {"serve", std::nullopt},
@@ -60,7 +61,7 @@ class Splitter {
         TRY(take_long(word));
       } else if (word.size() > 1 && word[0] == '-') {
         TRY(take_letters(word));
-      } else if (words_.command == Command::report) {
+      } else if (reads_files(words_.command)) {
         words_.positionals.emplace_back(args_[position_++]);  // options may follow a file
       } else {
         take_the_rest();

@@ -19,7 +19,7 @@ struct CommandWords {
   Command command = Command::wrap;      // what the first word or an option such as --help asks for
   std::vector<Assignment> assignments;  // in the order given
   std::vector<std::string>
-      positionals;               // wrap, record: the program and its arguments, untouched; report: files
+      positionals;  // wrap, record: the program and its arguments, untouched; report, convert: files
   bool has_double_dash = false;  // the program was set off with --
 };
 

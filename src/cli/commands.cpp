@@ -8,11 +8,12 @@
 
 #include "base/read_file.hpp"
 #include "cli/config_file.hpp"
+#include "cli/convert.hpp"
 #include "cli/help.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report.hpp"
 #include "cli/show_config.hpp"
-#include "encode/pprof.hpp"
+#include "encode/decode.hpp"
 #include "export/file_destination.hpp"
 #include "runtime/program.hpp"
 #include "runtime/recorder.hpp"
@@ -39,7 +40,7 @@ std::size_t terminal_width() {
 
 Result<std::string> report_on(const std::string& path, const Options& options) {
   std::string bytes = TRY(read_file(path, kMaxProfileBytes));
-  auto profile = decode_pprof(std::as_bytes(std::span(bytes)));
+  auto profile = decode(std::as_bytes(std::span(bytes)));
   if (!profile) {
     Error error = std::move(profile).error();
     error.message = fmt::format("read {}: {}", path, error.message);
@@ -108,6 +109,8 @@ int run_command(const Options& options) {
       return print(events_help());
     case Command::report:
       return report(options);
+    case Command::convert:
+      return convert(options);
     default:
       break;
   }

@@ -26,11 +26,13 @@ constexpr std::string_view kIntroduction =
     "  ddprof [options] program arguments...     -- before a program called record\n"
     "  ddprof [options] -p PID | -g\n"
     "  ddprof record [options] program arguments... | -p PID | -g\n"
-    "  ddprof report [-n N] FILE\n";
+    "  ddprof report [-n N] FILE\n"
+    "  ddprof convert IN OUT     pprof, folded, speedscope, firefox; - is a pipe\n";
 
-constexpr auto kGroups = std::to_array<OptionGroup>(
-    {OptionGroup::target, OptionGroup::sampling, OptionGroup::output, OptionGroup::identity,
-     OptionGroup::upload, OptionGroup::profiler, OptionGroup::configuration, OptionGroup::report});
+constexpr auto kGroups =
+    std::to_array<OptionGroup>({OptionGroup::target, OptionGroup::sampling, OptionGroup::output,
+                                OptionGroup::identity, OptionGroup::upload, OptionGroup::profiler,
+                                OptionGroup::configuration, OptionGroup::report, OptionGroup::convert});
 
 bool is_boolean(const OptionRow& row) { return std::holds_alternative<bool Options::*>(row.slot); }
 

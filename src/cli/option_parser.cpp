@@ -110,7 +110,7 @@ Result<Options> parse_options(std::span<const char* const> args, const Environme
   options.command = words.command;
   if (is_help(words.command)) return options;  // help is there even when the configuration is broken
 
-  if (words.command == Command::report) {
+  if (reads_files(words.command)) {
     options.files = std::move(words.positionals);
   } else {
     TRY(apply_config(options, choose_config(words, environment), read_file));

@@ -139,18 +139,33 @@ Result<void> check_duration(const Options& options) {
                      "use it with -p, -g or: ddprof record --duration SECONDS program");
 }
 
-Result<void> check_report(const Options& options) {
+// Commands that read files have a few options of their own, and no others.
+Result<void> check_options_of(std::string_view command, OptionGroup group, const Options& options) {
   for (std::size_t option = 0; option < options.origins.size(); ++option) {
     const OptionRow& row = option_table()[option];
     const bool is_given = options.origins[option].kind == Origin::Kind::command_line;
-    if (is_given && row.group != OptionGroup::report) {
-      return usage_error(fmt::format("--{}: not an option of report", row.name));
-    }
+    if (is_given && row.group != group)
+      return usage_error(fmt::format("--{}: not an option of {}", row.name, command));
   }
+  return {};
+}
+
+Result<void> check_report(const Options& options) {
+  TRY(check_options_of("report", OptionGroup::report, options));
   if (options.files.size() == 1) return {};
   return usage_error(
       options.files.empty() ? "report: needs a profile file" : "report: takes one profile file",
       "ddprof report cpu.pprof");
+}
+
+Result<void> check_convert(const Options& options) {
+  TRY(check_options_of("convert", OptionGroup::convert, options));
+  const std::string example = "ddprof convert cpu.pprof cpu.speedscope.json";
+  if (options.files.size() != 2)
+    return usage_error("convert: needs a file to read and one to write", example);
+  if (options.files[1] == "-" && options.to.empty())
+    return usage_error("convert: writing to a pipe needs a format", "ddprof convert IN - --to folded");
+  return {};
 }
 
 // Scripts for the original set these; whoever typed one should not wait for what it did there.
@@ -168,6 +183,7 @@ void tell_what_has_no_effect(Options& options) {
 
 Result<void> apply_option_rules(Options& options) {
   if (options.command == Command::report) return check_report(options);
+  if (options.command == Command::convert) return check_convert(options);
   TRY(choose_command(options));
   TRY(choose_events(options));
   TRY(check_duration(options));

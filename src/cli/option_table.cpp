@@ -158,6 +158,11 @@ const auto kRows = std::to_array<OptionRow>({
     // ddprof report
     {.name = "top", .letter = 'n', .slot = &Options::top, .value = "N", .group = Group::report,
      .help = "functions to list", .low = 1, .high = 1'000'000},
+
+    // ddprof convert
+    {.name = "to", .slot = &Options::to, .value = "FORMAT", .group = Group::convert, .help = "what to write",
+     .default_note = "by the extension of OUT", .choices = "pprof pb folded speedscope firefox",
+     .command_line_only = true},
 });
 // clang-format on
 
@@ -183,6 +188,8 @@ std::string_view group_title(OptionGroup group) {
       return "Configuration";
     case Group::report:
       return "ddprof report";
+    case Group::convert:
+      return "ddprof convert";
   }
   return {};
 }

@@ -30,7 +30,8 @@ enum class OptionGroup : std::uint8_t {
   upload,
   profiler,
   configuration,
-  report
+  report,  // this and the following: options of one command, never in a configuration
+  convert
 };
 
 enum class OptionLevel : std::uint8_t {

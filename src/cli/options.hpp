@@ -17,6 +17,7 @@ enum class Command : std::uint8_t {
   global,         // ddprof -g
   record,         // ddprof record …: stay in front; the target is `program`, `pid` or `global`
   report,         // ddprof report FILE…
+  convert,        // ddprof convert IN OUT
   configuration,  // no target: --show-config or --capture-config alone
   version,
   help,
@@ -24,6 +25,11 @@ enum class Command : std::uint8_t {
   help_markdown,  // hidden: the text of docs/commands.md
   help_events,    // -e help
 };
+
+// Commands that look at files instead of programs.
+[[nodiscard]] inline bool reads_files(Command command) {
+  return command == Command::report || command == Command::convert;
+}
 
 // In the order of the words in the option table.
 enum class Engine : std::uint8_t { automatic, perf };
@@ -41,7 +47,7 @@ struct Origin {
 struct Options {
   Command command = Command::help;
   std::vector<std::string> program;  // wrap and record: the program and its arguments, untouched
-  std::vector<std::string> files;    // report: what to read
+  std::vector<std::string> files;    // report: what to read; convert: what to read and what to write
 
   // Target
   std::optional<std::int64_t> pid;
@@ -104,6 +110,9 @@ struct Options {
 
   // Report
   std::int64_t top = 20;  // rows to print
+
+  // Convert
+  std::string to;  // the format; empty: by the extension of the file
 
   // What the settings mean together.
   std::vector<EventSpec>

@@ -55,7 +55,7 @@ std::vector<Line> make_lines(const Options& options) {
   lines.push_back({"(target)", program_text(options), ""});
   for (const EventSpec& event : options.events) lines.push_back({"(samples)", describe_event(event), ""});
   for (const OptionRow& row : option_table()) {
-    if (std::holds_alternative<std::monostate>(row.slot) || row.group == OptionGroup::report) continue;
+    if (std::holds_alternative<std::monostate>(row.slot) || row.group >= OptionGroup::report) continue;
     const bool is_default = origin_of(options, row.name).kind == Origin::Kind::default_value;
     if (row.level == OptionLevel::hidden && is_default) continue;
     std::string value = value_of(options, row);

@@ -31,12 +31,13 @@ std::string process_name(const Profile& profile, const ProfileSample& sample) {
   if (!name.empty()) return name;
   // By convention the first mapping is the main program's.
   if (!profile.mappings.empty()) name = base_name(profile.text(profile.mappings.front().path));
-  return name.empty() ? "unknown process" : name;
+  return name;
 }
 
 std::string folded_stack(const Profile& profile, const FrameTable& table, const ProfileSample& sample) {
   std::string stack;
-  append_frame(stack, process_name(profile, sample));
+  if (const std::string process = process_name(profile, sample); !process.empty())
+    append_frame(stack, process);
   for (auto location = sample.locations.rbegin(); location != sample.locations.rend(); ++location) {
     const auto frames = table.frames(*location);
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
@@ -54,7 +55,9 @@ std::string encode_folded(const Profile& profile) {
   absl::flat_hash_map<std::string, std::int64_t> sums;
   for (const ProfileSample& sample : profile.samples) {
     if (sample.values[*column] == 0) continue;
-    std::int64_t& sum = sums[folded_stack(profile, table, sample)];
+    std::string stack = folded_stack(profile, table, sample);
+    if (stack.empty()) stack = "[no stack]";
+    std::int64_t& sum = sums[std::move(stack)];
     sum = saturating_add(sum, sample.values[*column]);
   }
   std::vector<std::pair<std::string_view, std::int64_t>> lines(sums.begin(), sums.end());

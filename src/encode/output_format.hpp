@@ -8,11 +8,14 @@
 
 namespace ddprof {
 
-enum class OutputFormat { pprof_gzip, pprof, folded };
+enum class OutputFormat { pprof_gzip, pprof, folded, speedscope, firefox, firefox_gzip };
 
 // By extension: .pb.gz and .pprof are gzipped pprof, .pb is raw pprof; .folded, .collapsed and .txt are
-// folded stacks.
+// folded stacks; .speedscope.json, and .firefox.json with or without .gz, are for the viewers of that name.
 Result<OutputFormat> output_format(std::string_view path);
+
+// By name, for output that has no path: pprof, pb, folded, speedscope, firefox.
+Result<OutputFormat> output_format_by_name(std::string_view name);
 
 Result<std::string> encode(const Profile& profile, OutputFormat format);
 

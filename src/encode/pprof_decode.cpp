@@ -11,8 +11,8 @@
 
 // Fields may come in any order and refer to what comes later, so the message is walked three times: strings,
 // functions, mappings and columns first, then locations, then samples. Walking past a field costs next to
-// nothing. Ids are replaced by indices on the way. What Profile has no place for (columns of lines,
-// drop_frames, folded locations) is skipped.
+// nothing. Ids are replaced by indices on the way. What Profile has no place for (drop_frames,
+// folded locations) is skipped.
 
 namespace ddprof {
 
@@ -205,6 +205,9 @@ ProfileLine Decoder::read_line(std::string_view bytes) {
       case field::kLineNumber:
         line.line = static_cast<std::int64_t>(reader.varint());
         return true;
+      case field::kLineColumn:
+        line.column = static_cast<std::int64_t>(reader.varint());
+        return true;
       default:
         return false;
     }
@@ -352,6 +355,9 @@ bool Decoder::read_scalar(WireReader& reader) {
     case field::kDefaultSampleType:
       profile_.default_value_type = read_string_index(reader);
       return true;
+    case field::kDocUrl:
+      profile_.doc_url = read_string_index(reader);
+      return true;
     default:
       return false;
   }
@@ -388,7 +394,7 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<Profile> decode_pprof(std::span<const std::byte> bytes, const PprofLimits& limits) {
+Result<Profile> decode_pprof(std::span<const std::byte> bytes, const DecodeLimits& limits) {
   if (is_gzip(bytes)) {
     const std::string inflated = TRY(gunzip(bytes, limits.inflated_bytes));
     return Decoder(inflated, limits.memory_bytes).decode();

@@ -9,7 +9,7 @@
 // Whatever decodes must encode, decode again to the same bytes, and be safe to read.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;
-  const PprofLimits limits{.inflated_bytes = 1 << 20, .memory_bytes = 16 << 20};
+  const DecodeLimits limits{.inflated_bytes = 1 << 20, .memory_bytes = 16 << 20};
   const Result<Profile> profile = decode_pprof(std::as_bytes(std::span(data, size)), limits);
   if (!profile.ok()) return 0;
   (void)encode_folded(*profile);

@@ -73,6 +73,7 @@ void write_location(pbf_writer& profile, const ProfileLocation& location, std::u
     pbf_writer part(message, field::kLocationLine);
     add_number(part, field::kLineFunction, std::uint64_t{line.function} + 1);
     add_signed(part, field::kLineNumber, line.line);
+    add_signed(part, field::kLineColumn, line.column);
   }
 }
 
@@ -115,6 +116,7 @@ std::string encode_pprof(const Profile& profile) {
   add_signed(message, field::kPeriod, profile.period);
   message.add_packed_int64(field::kComment, profile.comments.begin(), profile.comments.end());
   add_number(message, field::kDefaultSampleType, profile.default_value_type);
+  add_number(message, field::kDocUrl, profile.doc_url);
   return bytes;
 }
 

@@ -37,7 +37,7 @@ std::string from_hex(std::string_view hex) {
   return bytes;
 }
 
-Result<Profile> decode(std::string_view bytes, const PprofLimits& limits = {}) {
+Result<Profile> decode(std::string_view bytes, const DecodeLimits& limits = {}) {
   return decode_pprof(std::as_bytes(std::span(bytes.data(), bytes.size())), limits);
 }
 

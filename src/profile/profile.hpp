@@ -40,6 +40,7 @@ struct ProfileFunction {
 struct ProfileLine {
   std::uint32_t function = 0;  // index into functions
   std::int64_t line = 0;
+  std::int64_t column = 0;  // 0: unknown
 };
 
 inline constexpr std::uint32_t kNoMapping = 0xffffffff;
@@ -75,6 +76,7 @@ struct Profile {
   std::vector<ProfileFunction> functions;
   std::vector<ProfileSample> samples;
   std::vector<StringIndex> comments;
+  StringIndex doc_url = 0;  // an absolute address that explains this kind of profile
   std::vector<std::string> strings{std::string()};
 
   [[nodiscard]] std::string_view text(StringIndex index) const { return strings[index]; }

@@ -26,7 +26,7 @@ bool is_same(const ProfileFunction& left, const ProfileFunction& right) {
 }
 
 bool is_same(const ProfileLine& left, const ProfileLine& right) {
-  return left.function == right.function && left.line == right.line;
+  return left.function == right.function && left.line == right.line && left.column == right.column;
 }
 
 // The position of `value` in `values`, which gets it appended when it is new.

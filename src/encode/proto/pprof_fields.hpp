@@ -18,6 +18,7 @@ enum Profile : std::uint32_t {
   kPeriod = 12,
   kComment = 13,
   kDefaultSampleType = 14,
+  kDocUrl = 15,
 };
 
 enum ValueType : std::uint32_t { kType = 1, kUnit = 2 };
@@ -46,7 +47,7 @@ enum Location : std::uint32_t {
   kLocationLine = 4
 };
 
-enum Line : std::uint32_t { kLineFunction = 1, kLineNumber = 2 };
+enum Line : std::uint32_t { kLineFunction = 1, kLineNumber = 2, kLineColumn = 3 };
 
 enum Function : std::uint32_t {
   kFunctionId = 1,

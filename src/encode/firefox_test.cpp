@@ -1,0 +1,141 @@
+#include "encode/firefox.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/breakpad_id.hpp"
+#include "encode/firefox_categories.hpp"
+#include "encode/json_document.hpp"
+#include "encode/profile_digest.hpp"
+#include "encode/rich_profile.hpp"
+
+// The shape of the file as a whole is checked by tests/formats/check_firefox.py.
+
+namespace ddprof {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing_data::column_names;
+using testing_data::default_digest;
+using testing_data::RichProfile;
+
+TEST(Firefox, KeepsStacksThreadsAndTheDefaultColumnThroughARoundTrip) {
+  const Profile profile = RichProfile().build();
+  const Result<Profile> again = decode_firefox(encode_firefox(profile));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_THAT(column_names(*again), ElementsAre("cpu/nanoseconds"));
+  EXPECT_EQ(default_digest(*again), default_digest(profile));
+  EXPECT_EQ(again->text(again->comments.at(0)), "a \"comment\"");
+  EXPECT_EQ(again->period, profile.period);
+  EXPECT_EQ(again->duration_ns, profile.duration_ns);
+}
+
+TEST(Firefox, KeepsFilesLinesBuildIdsAndInlinedCallsThroughARoundTrip) {
+  const Result<Profile> again = decode_firefox(encode_firefox(RichProfile().build()));
+  ASSERT_TRUE(again.ok());
+  const ProfileSample& sample = again->samples.at(0);
+  const ProfileLocation& leaf = again->locations[sample.locations.at(0)];
+  ASSERT_EQ(leaf.lines.size(), 3U) << "inlined calls share a location";
+  EXPECT_EQ(leaf.lines[1].line, 5);
+  EXPECT_EQ(leaf.lines[1].column, 7);
+  const ProfileFunction& inlined = again->functions[leaf.lines[1].function];
+  EXPECT_EQ(again->text(inlined.name), "scale<\"x\">");
+  EXPECT_EQ(again->text(inlined.file), "app.cc");
+  EXPECT_EQ(inlined.start_line, 4);
+  const ProfileMapping& mapping = again->mappings.at(leaf.mapping);
+  EXPECT_EQ(again->text(mapping.path), "/usr/bin/app");
+  EXPECT_EQ(again->text(mapping.build_id), "0123456789abcdef0123456789abcdef01234567");
+  EXPECT_EQ(leaf.address - mapping.start, 0x1123U) << "the offset in the file";
+}
+
+TEST(Firefox, LaysSamplesOutByTheirValuesWithoutTimes) {
+  const std::string text = encode_firefox(RichProfile().build());
+  EXPECT_THAT(text, HasSubstr("\"timeDeltas\":[0,2000],\"weight\":[2000,500],\"weightType\":\"tracing-ms\""));
+}
+
+TEST(Firefox, KeepsTheTimesOfSamplesThatHaveThem) {
+  RichProfile rich;
+  rich.profile().samples.clear();
+  const std::int64_t start = rich.profile().time_ns;
+  rich.add({rich.work(), rich.main()}, 1, 1, "t", "p", 1, start + 9'000'000);
+  rich.add({rich.main()}, 1, 1, "t", "p", 1, start + 4'000'000);
+  const Profile profile = std::move(rich).build();
+  const std::string text = encode_firefox(profile);
+  EXPECT_THAT(text, HasSubstr("\"timeDeltas\":[4,5]"));
+  const Result<Profile> again = decode_firefox(text);
+  ASSERT_TRUE(again.ok());
+  ASSERT_EQ(again->samples.size(), 2U);
+  EXPECT_EQ(label_text(*again, again->samples[1], kEndTimestampLabel), fmt::format("{}", start + 9'000'000));
+}
+
+// What samply writes, in its smallest form.
+constexpr std::string_view kSamply = R"({
+  "meta": {"preprocessedProfileVersion": VERSION, "product": "app", "startTime": 1000, "interval": 1},
+  "libs": [{"name": "app", "path": "/bin/app", "debugName": "app", "breakpadId": "0", "codeId": "ab12"}],
+  "shared": {
+    "stringArray": ["main", "work", "app"],
+    "stackTable": {"length": 3, "frame": [0, 1, 2], PREFIX},
+    "frameTable": {"length": 3, "func": [0, 1, 1], "address": [16, 32, -1], "inlineDepth": [0, 0, 0], LIB
+                   "line": [3, null, null], "column": [null, null, null]},
+    "funcTable": {"length": 2, "name": [0, 1], "resource": [0, 0], "isJS": [false, false], "lineNumber": [null, null]},
+    "resourceTable": {"length": 1, "name": [2], "lib": [0], "type": [1], "host": [null]}},
+  "threads": [{"name": "app", "pid": "7", "tid": 8, "processName": "app", "isMainThread": false,
+    "samples": {"length": 3, "stack": [1, 2, 1], "timeDeltas": [1, 2, 3], "weight": null, "weightType": "samples"}}]})";
+
+std::string samply_profile(std::string_view version, std::string_view prefix, std::string_view lib) {
+  std::string text(kSamply);
+  text.replace(text.find("VERSION"), 7, version);
+  text.replace(text.find("PREFIX"), 6, prefix);
+  text.replace(text.find("LIB"), 3, lib);
+  return text;
+}
+
+TEST(Firefox, ReadsTheVersionsOfOtherProfilers) {
+  for (const std::string& text :
+       {samply_profile("60", R"("prefix": [null, 0, 0])", ""),
+        samply_profile("66", R"("prefixOffset": [0, 1, 2])", ""),
+        samply_profile("70", R"("prefixOffset": [0, 1, 2])", R"("lib": [0, 0, -1],)")}) {
+    const Result<Profile> profile = decode_firefox(text);
+    ASSERT_TRUE(profile.ok()) << profile.error().message;
+    EXPECT_THAT(column_names(*profile), ElementsAre("samples/count"));
+    EXPECT_EQ(testing_data::digest(*profile), (testing_data::Digest{{"main;work in app 8 of app 7", {3}}}));
+    EXPECT_EQ(label_text(*profile, profile->samples[2], kEndTimestampLabel), "1006000000");
+    const ProfileLocation& leaf = profile->locations[profile->samples[0].locations[0]];
+    EXPECT_EQ(profile->text(profile->mappings.at(leaf.mapping).build_id), "ab12");
+    EXPECT_EQ(leaf.address - profile->mappings[leaf.mapping].start, 32U);
+  }
+}
+
+TEST(Firefox, SaysWhatIsWrongWithABadFile) {
+  const auto message = [](std::string text) {
+    const Result<Profile> profile = decode_firefox(text);
+    return profile.ok() ? std::string("fine") : profile.error().message;
+  };
+  EXPECT_THAT(message(samply_profile("59", R"("prefix": [null, 0, 0])", "")), HasSubstr("version 59"));
+  EXPECT_THAT(message(samply_profile("71", R"("prefix": [null, 0, 0])", "")), HasSubstr("version 71"));
+  EXPECT_THAT(message(samply_profile("66", R"("prefix": [null, 2, 0])", "")), HasSubstr("before its parent"));
+  EXPECT_THAT(message(samply_profile("66", R"("prefixOffset": [1, 1, 1])", "")), HasSubstr("does not exist"));
+  EXPECT_THAT(message(samply_profile("66", R"("prefixOffset": [0, 1])", "")), HasSubstr("no prefixes"));
+  std::string text = samply_profile("66", R"("prefixOffset": [0, 1, 2])", "");
+  text.replace(text.find("\"stack\": [1, 2, 1]"), 18, "\"stack\": [1, 3, 1]");
+  EXPECT_THAT(message(text), HasSubstr("stack that does not exist"));
+  EXPECT_THAT(message("{}"), HasSubstr("no meta"));
+}
+
+TEST(Firefox, PutsFramesIntoCategories) {
+  EXPECT_EQ(firefox_category("/usr/bin/app", "main", false), FirefoxCategory::user);
+  EXPECT_EQ(firefox_category("[kernel.kallsyms]", "sys_read", false), FirefoxCategory::kernel);
+  EXPECT_EQ(firefox_category("[anonymous code]", "lambda", false), FirefoxCategory::jit);
+  EXPECT_EQ(firefox_category("", "sys_read_[k]", false), FirefoxCategory::kernel);
+  EXPECT_EQ(firefox_category("", "[lost]", true), FirefoxCategory::marker);
+}
+
+TEST(BreakpadId, ReadsTheBuildIdAsALittleEndianGuid) {
+  EXPECT_EQ(breakpad_id("0123456789abcdef0123456789abcdef01234567"), "67452301AB89EFCD0123456789ABCDEF0");
+  EXPECT_EQ(breakpad_id("ab"), "000000AB0000000000000000000000000");
+  EXPECT_EQ(breakpad_id(""), std::string(33, '0'));
+}
+
+}  // namespace
+}  // namespace ddprof
