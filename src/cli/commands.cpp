@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "base/read_file.hpp"
@@ -38,6 +39,29 @@ std::size_t terminal_width() {
   return kPlainWidth;
 }
 
+// See no-color.org.
+bool wants_color() {
+  const char* const refusal = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  const bool is_refused = refusal != nullptr && *refusal != 0;
+  const bool is_plain = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return ::isatty(STDOUT_FILENO) == 1 && !is_refused && !is_plain;
+}
+
+ReportOptions report_options(const std::string& path, const Options& options) {
+  return {.title = path,
+          .sample_type = options.sample_type,
+          .top = static_cast<std::size_t>(options.top),
+          .width = terminal_width(),
+          .color = wants_color(),
+          .json = options.json,
+          .filter = {options.focus, options.ignore, options.thread, options.process},
+          .modules = options.modules,
+          .lines = options.lines,
+          .annotate = options.annotate,
+          .source_dir = options.source_dir};
+}
+
 Result<std::string> report_on(const std::string& path, const Options& options) {
   std::string bytes = TRY(read_file(path, kMaxProfileBytes));
   auto profile = decode(std::as_bytes(std::span(bytes)));
@@ -46,12 +70,9 @@ Result<std::string> report_on(const std::string& path, const Options& options) {
     error.message = fmt::format("read {}: {}", path, error.message);
     return error;
   }
-  ReportOptions report;
-  report.title = path;
-  report.top = static_cast<std::size_t>(options.top);
-  report.width = terminal_width();
-  report.color = ::isatty(STDOUT_FILENO) == 1;
-  return render_report(*profile, report);
+  auto text = render_report(*profile, report_options(path, options));
+  if (!text) text.error().message.insert(0, fmt::format("report {}: ", path));
+  return text;
 }
 
 int report(const Options& options) {

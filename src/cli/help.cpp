@@ -26,7 +26,7 @@ constexpr std::string_view kIntroduction =
     "  ddprof [options] program arguments...     -- before a program called record\n"
     "  ddprof [options] -p PID | -g\n"
     "  ddprof record [options] program arguments... | -p PID | -g\n"
-    "  ddprof report [-n N] FILE\n"
+    "  ddprof report [options] FILE\n"
     "  ddprof convert IN OUT     pprof, folded, speedscope, firefox; - is a pipe\n";
 
 constexpr auto kGroups =

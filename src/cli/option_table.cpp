@@ -157,7 +157,27 @@ const auto kRows = std::to_array<OptionRow>({
 
     // ddprof report
     {.name = "top", .letter = 'n', .slot = &Options::top, .value = "N", .group = Group::report,
-     .help = "functions to list", .low = 1, .high = 1'000'000},
+     .help = "rows of a table", .low = 1, .high = 1'000'000},
+    {.name = "sample-type", .slot = &Options::sample_type, .value = "NAME", .group = Group::report,
+     .help = "which value to look at: cpu, samples", .default_note = "the profile's own choice", .command_line_only = true},
+    {.name = "focus", .slot = &Options::focus, .value = "REGEX", .group = Group::report,
+     .help = "only stacks with a matching function, file or module", .command_line_only = true},
+    {.name = "ignore", .slot = &Options::ignore, .value = "REGEX", .group = Group::report,
+     .help = "drop such stacks", .command_line_only = true},
+    {.name = "thread", .slot = &Options::thread, .value = "NAME", .group = Group::report,
+     .help = "only this thread, by name or id", .command_line_only = true},
+    {.name = "process", .slot = &Options::process, .value = "NAME", .group = Group::report,
+     .help = "only this process, by name or id", .command_line_only = true},
+    {.name = "modules", .slot = &Options::modules, .group = Group::report,
+     .help = "per file with code, and what named its frames", .command_line_only = true},
+    {.name = "lines", .slot = &Options::lines, .group = Group::report,
+     .help = "per source line", .command_line_only = true},
+    {.name = "annotate", .slot = &Options::annotate, .value = "NAME", .group = Group::report,
+     .help = "source and assembly of one function", .command_line_only = true},
+    {.name = "source-dir", .slot = &Options::source_dir, .value = "DIR", .group = Group::report,
+     .help = "where --annotate finds the source", .command_line_only = true},
+    {.name = "json", .slot = &Options::json, .group = Group::report,
+     .help = "for programs, see docs/report.md", .command_line_only = true},
 
     // ddprof convert
     {.name = "to", .slot = &Options::to, .value = "FORMAT", .group = Group::convert, .help = "what to write",

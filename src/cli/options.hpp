@@ -110,6 +110,14 @@ struct Options {
 
   // Report
   std::int64_t top = 20;  // rows to print
+  std::string sample_type;
+  std::vector<std::string> focus, ignore;  // regular expressions
+  std::string thread, process;             // a name or an id
+  bool modules = false;
+  bool lines = false;
+  std::string annotate;  // a function
+  std::string source_dir;
+  bool json = false;
 
   // Convert
   std::string to;  // the format; empty: by the extension of the file

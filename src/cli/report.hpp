@@ -2,21 +2,39 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "base/result.hpp"
 #include "profile/profile.hpp"
 
 namespace ddprof {
 
+// Which samples to look at. Empty: all of them.
+struct ReportFilter {
+  std::vector<std::string> focus = {};   // regular expressions: each must match a frame of the stack
+  std::vector<std::string> ignore = {};  // one that matches a frame drops the sample
+  std::string thread = {};               // a name or an id
+  std::string process = {};
+};
+
 struct ReportOptions {
   std::string title = {};         // what was profiled: a command, a file
-  std::size_t top = 20;           // functions to list
+  std::string sample_type = {};   // the column to look at; empty: the profile's default
+  std::size_t top = 20;           // rows of a table
   std::size_t width = 100;        // columns of the terminal
   double min_path_percent = 5.0;  // paths below are left out of the tree
   bool color = false;
+  bool json = false;
+  ReportFilter filter = {};
+  // Each of these replaces the usual sections.
+  bool modules = false;
+  bool lines = false;
+  std::string annotate = {};    // a function
+  std::string source_dir = {};  // where its source is
 };
 
-// A profile as text for a person: what it is, the top functions, the hottest paths, threads, and what was
-// missed.
-std::string render_report(const Profile& profile, const ReportOptions& options = {});
+// A profile for a person, or as JSON for a program: what it is, the top functions, the hottest paths,
+// threads, processes, and what was missed. Fails when the options ask for what the profile does not have.
+Result<std::string> render_report(const Profile& profile, const ReportOptions& options = {});
 
 }  // namespace ddprof

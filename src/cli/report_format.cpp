@@ -20,6 +20,10 @@ constexpr std::array<Scale, 4> kTimes{{{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9
 constexpr std::array<Scale, 5> kBytes{
     {{1, "B"}, {1024.0, "KiB"}, {1048576.0, "MiB"}, {1073741824.0, "GiB"}, {1099511627776.0, "TiB"}}};
 
+// The units of time that pprof files are written in, in nanoseconds.
+constexpr std::array<Scale, 4> kTimeUnits{
+    {{1, "nanoseconds"}, {1e3, "microseconds"}, {1e6, "milliseconds"}, {1e9, "seconds"}}};
+
 // Three digits: 1.23, 12.3, 123.
 std::string scaled(double value, std::span<const Scale> scales) {
   const Scale* chosen = &scales.front();
@@ -34,22 +38,12 @@ std::string scaled(double value, std::span<const Scale> scales) {
   return fmt::format("{:.{}f} {}", number, decimals, chosen->unit);
 }
 
-bool continues_character(char letter) { return (static_cast<unsigned char>(letter) & 0xc0U) == 0x80U; }
-
-// The byte where character number `count` begins.
-std::size_t byte_of(std::string_view text, std::size_t count) {
-  std::size_t at = 0;
-  for (; at < text.size(); ++at) {
-    if (continues_character(text[at])) continue;
-    if (count-- == 0) break;
-  }
-  return at;
-}
-
 }  // namespace
 
 std::string human_value(std::int64_t value, std::string_view unit) {
-  if (unit == "nanoseconds") return scaled(static_cast<double>(value), kTimes);
+  for (const Scale& time : kTimeUnits) {
+    if (unit == time.unit) return scaled(static_cast<double>(value) * time.divisor, kTimes);
+  }
   if (unit == "bytes") return scaled(static_cast<double>(value), kBytes);
   return human_count(value);
 }
@@ -64,31 +58,6 @@ std::string human_count(std::int64_t count) {
 std::string human_percent(std::int64_t part, std::int64_t whole) {
   const double percent = whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   return fmt::format("{:.1f} %", percent);
-}
-
-std::size_t display_width(std::string_view text) {
-  std::size_t width = 0;
-  for (char letter : text) width += continues_character(letter) ? 0 : 1;
-  return width;
-}
-
-std::string fit(std::string_view text, std::size_t width) {
-  const std::size_t full = display_width(text);
-  if (full <= width) return std::string(text);
-  if (width == 0) return {};
-  const std::size_t head = (width - 1 + 1) / 2, tail = width - 1 - head;
-  return std::string(text.substr(0, byte_of(text, head))) + "…" +
-         std::string(text.substr(byte_of(text, full - tail)));
-}
-
-std::string left_aligned(std::string_view text, std::size_t width) {
-  const std::size_t used = display_width(text);
-  return std::string(text) + std::string(used < width ? width - used : 0, ' ');
-}
-
-std::string right_aligned(std::string_view text, std::size_t width) {
-  const std::size_t used = display_width(text);
-  return std::string(used < width ? width - used : 0, ' ') + std::string(text);
 }
 
 std::string human_time(std::int64_t unix_ns) {

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <limits>
 #include <sstream>
 
+#include "cli/display_text.hpp"
+#include "cli/report_fixture.hpp"
 #include "cli/report_format.hpp"
-#include "profile/labels.hpp"
-#include "profile/profile_builder.hpp"
 
 namespace ddprof {
 namespace {
@@ -16,53 +16,7 @@ namespace {
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-// Profiles from stacks written root first: "main;work".
-class Fixture {
- public:
-  Fixture() {
-    builder_.profile().value_types = {builder_.value_type("samples", "count"),
-                                      builder_.value_type("cpu", "nanoseconds")};
-    builder_.profile().default_value_type = builder_.intern("cpu");
-    builder_.profile().duration_ns = 2'000'000'000;
-    builder_.profile().time_ns = 1'700'000'000'000'000'000;
-    app_ =
-        builder_.add_mapping({.start = {0x1000}, .limit = {0x9000}, .path = builder_.intern("/usr/bin/app")});
-  }
-
-  Fixture& add(const std::string& stack, std::int64_t milliseconds, std::int64_t thread = 1,
-               std::string_view process = "app", std::int64_t process_id = 1) {
-    std::vector<std::uint32_t> locations;
-    std::istringstream names(stack);
-    for (std::string name; std::getline(names, name, ';');) {
-      const ProfileLine line{builder_.add_function(name), 0};
-      locations.insert(locations.begin(), builder_.add_location(name[0] == '[' ? kNoMapping : app_, {0x2000},
-                                                                std::span(&line, 1)));
-    }
-    builder_.add_sample(
-        {locations,
-         {milliseconds / 10, milliseconds * 1'000'000},
-         {builder_.number_label(kThreadIdLabel, thread), builder_.text_label(kThreadNameLabel, "worker"),
-          builder_.number_label(kProcessIdLabel, process_id),
-          builder_.text_label(kProcessNameLabel, process)}});
-    return *this;
-  }
-
-  std::string render(const ReportOptions& options = {}) { return render_report(builder_.profile(), options); }
-  ProfileBuilder& builder() { return builder_; }
-
- private:
-  ProfileBuilder builder_;
-  std::uint32_t app_ = 0;
-};
-
-std::string line_with(const std::string& text, std::string_view needle) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.find(needle) != std::string::npos) return line;
-  }
-  return {};
-}
+using Fixture = ReportFixture;
 
 std::size_t position(const std::string& text, std::string_view needle) { return text.find(needle); }
 
@@ -153,9 +107,83 @@ TEST(Report, StaysWithinItsWidthAndKeepsBothEndsOfLongNames) {
   }
 }
 
+TEST(Report, ListsFunctionsByTotalToo) {
+  const std::string text = Fixture().add("main;work", 1500).add("main", 500).render();
+  const std::string table = text.substr(position(text, "with what they call"));
+  EXPECT_LT(position(table, "  main "), position(table, "  work"));
+  EXPECT_THAT(line_with(table, "  main "), ContainsRegex("25.0 % +500 ms +100.0 % +2.00 s +main +app"));
+}
+
+TEST(Report, InlinedCallsAreFramesOfTheirOwn) {
+  const std::string text = Fixture().add("main;outer@a.cc:1>inner@a.h:2", 1000).render();
+  EXPECT_THAT(line_with(text, "  inner "), ContainsRegex("100.0 % +1.00 s +100.0 % +1.00 s +inner"));
+  EXPECT_THAT(line_with(text, "  outer "), ContainsRegex("0.0 % +0 ns +100.0 % +1.00 s +outer"));
+  EXPECT_THAT(text, HasSubstr("main → outer → inner"));
+}
+
+TEST(Report, SumsProcesses) {
+  const std::string text = Fixture()
+                               .add("main", 300, 7, "server", 70)
+                               .add("main", 300, 9, "server", 70)
+                               .add("main", 200, 8, "helper", 80)
+                               .render();
+  const std::string processes = text.substr(position(text, "\nProcesses"));
+  EXPECT_THAT(processes, ContainsRegex("75.0 % +600 ms  server .70."));
+  EXPECT_THAT(processes, ContainsRegex("25.0 % +200 ms  helper .80."));
+}
+
+TEST(Report, LooksAtTheColumnThatIsAskedFor) {
+  const std::string text = Fixture().add("main", 500).render({.sample_type = "samples"});
+  EXPECT_THAT(text, HasSubstr("50 samples in 2.00 s"));
+  EXPECT_EQ(Fixture().add("main", 1).failure({.sample_type = "heap"}).message,
+            "--sample-type heap: not in this profile, which has samples, cpu");
+}
+
+TEST(Report, PercentagesOfADifferenceAreOfTheSumOfSizes) {
+  const std::string text = Fixture().add("main;faster", -300).add("main;slower", 100).render();
+  EXPECT_THAT(text, HasSubstr("values of both signs: percentages are of the sum of their sizes, 400 ms"));
+  EXPECT_THAT(line_with(text, "  faster "), ContainsRegex("-75.0 % +-300 ms +-75.0 % +-300 ms +faster"));
+  EXPECT_LT(position(text, "  faster "), position(text, "  slower "));
+  EXPECT_THAT(text.substr(position(text, "Hottest")), ContainsRegex("-50.0 % +-200 ms  main\n"));
+}
+
+TEST(Report, WhatCancelsOutIsStillShown) {
+  const std::string text = Fixture().add("main;faster", -300).add("main;slower", 300).render();
+  EXPECT_THAT(text, Not(HasSubstr("The profile is empty")));
+  EXPECT_THAT(line_with(text, "  slower "), HasSubstr("50.0 %"));
+}
+
+TEST(Report, ColoursOnlyWhenAsked) {
+  EXPECT_THAT(Fixture().add("main", 100).render(), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(Fixture().add("main", 100).render({.color = true}), HasSubstr("\x1b[1mTop functions"));
+}
+
+TEST(Report, NamesCannotCommandTheTerminal) {
+  const std::string text = Fixture().add("main;evil\x1b[2J\x07name", 100).render({.title = "a\x1b]0;title"});
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\x07")));
+}
+
+TEST(Report, SumsStopAtTheLimitsOfNumbers) {
+  Fixture fixture;
+  fixture.add("main", 1).add("main", 1);
+  for (ProfileSample& sample : fixture.builder().profile().samples)
+    sample.values = {1, std::numeric_limits<std::int64_t>::max()};
+  EXPECT_THAT(fixture.render(), HasSubstr("100.0 %"));
+  for (ProfileSample& sample : fixture.builder().profile().samples)
+    sample.values = {1, std::numeric_limits<std::int64_t>::min()};
+  EXPECT_FALSE(fixture.render().empty());
+}
+
 TEST(Report, SurvivesProfilesWithNothingInThem) {
-  EXPECT_FALSE(render_report(Profile{}).empty());
+  EXPECT_EQ(render_report(Profile{}).error().message, "the profile has no values");
   EXPECT_THAT(Fixture().render(), HasSubstr("The profile is empty"));
+}
+
+TEST(Report, SurvivesSamplesWithoutStacks) {
+  Fixture fixture;
+  fixture.builder().add_sample({{}, {1, 10'000'000}, {}});
+  EXPECT_THAT(fixture.render(), HasSubstr("10.0 ms cpu"));
 }
 
 TEST(Report, SurvivesVeryDeepStacks) {
@@ -182,13 +210,10 @@ TEST(ReportFormat, WritesValuesForPeople) {
   EXPECT_EQ(human_percent(1, 0), "0.0 %");
 }
 
-TEST(ReportFormat, CutsTheMiddleAndCountsCharacters) {
-  EXPECT_EQ(fit("abcdefgh", 8), "abcdefgh");
-  EXPECT_EQ(fit("abcdefgh", 5), "ab…gh");
-  EXPECT_EQ(fit("éééééé", 3), "é…é");
-  EXPECT_EQ(display_width(fit("éééééé", 4)), 4U);
-  EXPECT_EQ(fit("abc", 0), "");
-  EXPECT_EQ(right_aligned("é", 3), "  é");
+TEST(ReportFormat, KnowsTheUnitsOfTimeOfOtherWriters) {
+  EXPECT_EQ(human_value(1500, "milliseconds"), "1.50 s");
+  EXPECT_EQ(human_value(1500, "microseconds"), "1.50 ms");
+  EXPECT_EQ(human_value(2, "seconds"), "2.00 s");
 }
 
 }  // namespace

@@ -1,12 +1,13 @@
 #include "cli/report_tree.hpp"
 
-#include <absl/container/flat_hash_map.h>
-
 #include <algorithm>
-#include <tuple>
+#include <map>
+#include <optional>
 #include <utility>
 
-#include "profile/labels.hpp"
+// A tree of a million stacks has tens of millions of nodes, of which a report shows some dozens. So it is
+// never built: the stacks are split by their next call from the root down, and only parts that are hot enough
+// are split further.
 
 namespace ddprof {
 
@@ -14,97 +15,167 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 40;  // of lines: deeper ones would leave no room for names
 
-class CallTree {
+// The rest of one sample's stack, from a call on towards the leaf.
+struct RestOfStack {
+  const std::uint32_t* leaf = nullptr;
+  const std::uint32_t* behind = nullptr;  // the next location is the one in front of this
+  std::size_t frames_left = 0;            // of the next location, the outermost last
+  std::int64_t value = 0;
+};
+
+using Stacks = std::vector<RestOfStack>;
+
+struct Branch {
+  std::string_view name;
+  std::int64_t size = 0;
+  Stacks stacks;
+};
+
+class HotPaths {
  public:
-  CallTree(const Profile& profile, const FrameTable& table, std::size_t column, bool by_process)
-      : table_(table) {
-    nodes_.push_back({});
-    for (const ProfileSample& sample : profile.samples)
-      add(profile, sample, sample.values[column], by_process);
+  HotPaths(const ReportView& view, std::int64_t least)
+      : view_(view), least_(least), by_frame_(view.frames.size()) {}
+
+  std::vector<PathLine> from_root() && {
+    Stacks stacks;
+    stacks.reserve(view_.selected.samples.size());
+    for (std::uint32_t sample : view_.selected.samples) append(stacks, sample);
+    split(std::move(stacks), 0);
+    return std::move(lines_);
   }
 
-  [[nodiscard]] std::vector<PathLine> lines(std::int64_t least) {
-    std::vector<PathLine> lines;
-    print_children(0, 0, least, lines);
-    return lines;
+  std::vector<PathLine> from_processes() && {
+    std::map<std::string_view, Branch> processes;
+    for (std::uint32_t sample : view_.selected.samples) {
+      const SampledThread& thread = view_.threads.threads()[view_.threads.of(sample)];
+      Branch& branch = processes[view_.threads.processes()[thread.process].name];
+      append(branch.stacks, sample);
+      branch.size = saturating_add(branch.size, size_of(sample));
+    }
+    std::vector<Branch> branches;
+    for (auto& [name, branch] : processes) {
+      branch.name = name.empty() ? "process" : name;
+      if (branch.size >= least_) branches.push_back(std::move(branch));
+    }
+    show(std::move(branches), 0);
+    return std::move(lines_);
   }
 
  private:
-  struct Node {
-    std::string name;
-    std::int64_t value = 0;
-    std::vector<std::uint32_t> children;
+  // The sum of the sizes of what goes through a frame, and where its stacks are collected.
+  struct Sum {
+    std::int64_t size = 0;
+    std::uint32_t stacks = 0;
+    std::uint32_t branch = 0;
   };
 
-  void add(const Profile& profile, const ProfileSample& sample, std::int64_t value, bool by_process) {
-    std::uint32_t at = 0;
-    if (by_process) {
-      const std::string process = label_text(profile, sample, kProcessNameLabel);
-      at = step(at, process_key(process), process, value);
-    }
-    for (auto location = sample.locations.rbegin(); location != sample.locations.rend(); ++location) {
-      const auto frames = table_.frames(*location);
-      for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-        at = step(at, *frame, table_[*frame].name, value);
+  [[nodiscard]] std::int64_t size_of(std::uint32_t sample) const {
+    return size_of_value(view_.profile.samples[sample].values[view_.column]);
+  }
+
+  void append(Stacks& stacks, std::uint32_t at) const {
+    const ProfileSample& sample = view_.profile.samples[at];
+    if (sample.values[view_.column] == 0) return;
+    RestOfStack rest{sample.locations.data(), sample.locations.data() + sample.locations.size(), 0,
+                     sample.values[view_.column]};
+    enter_location(rest);
+    stacks.push_back(rest);
+  }
+
+  void enter_location(RestOfStack& rest) const {
+    if (rest.behind != rest.leaf) rest.frames_left = view_.frames.frames(rest.behind[-1]).size();
+  }
+
+  [[nodiscard]] std::optional<std::uint32_t> next_frame(const RestOfStack& rest) const {
+    if (rest.behind == rest.leaf) return std::nullopt;
+    return view_.frames.frames(rest.behind[-1])[rest.frames_left - 1];
+  }
+
+  void step(RestOfStack& rest) const {
+    if (--rest.frames_left != 0) return;
+    --rest.behind;
+    enter_location(rest);
+  }
+
+  // The calls that all of these stacks make next, from the first stack's point of view.
+  [[nodiscard]] std::vector<std::uint32_t> common_chain(const Stacks& stacks) const {
+    std::vector<std::uint32_t> chain;
+    RestOfStack first = stacks.front();
+    for (auto frame = next_frame(first); frame; step(first), frame = next_frame(first))
+      chain.push_back(*frame);
+    for (RestOfStack rest : stacks) {
+      std::size_t same = 0;
+      while (same < chain.size() && next_frame(rest) == chain[same]) {
+        step(rest);
+        ++same;
       }
+      chain.resize(same);
+      if (chain.empty()) break;
     }
+    return chain;
   }
 
-  // Process names are numbered behind the frames.
-  std::uint32_t process_key(const std::string& process) {
-    const auto number = static_cast<std::uint32_t>(table_.size() + processes_.size());
-    return processes_.emplace(process, number).first->second;
-  }
-
-  std::uint32_t step(std::uint32_t parent, std::uint32_t key, const std::string& name, std::int64_t value) {
-    const auto [entry, is_new] =
-        index_.emplace(std::pair(parent, key), static_cast<std::uint32_t>(nodes_.size()));
-    const std::uint32_t child = entry->second;
-    if (is_new) {
-      nodes_.push_back({name, 0, {}});
-      nodes_[parent].children.push_back(child);
+  void split(Stacks stacks, std::size_t depth) {
+    std::vector<std::uint32_t> frames;
+    for (const RestOfStack& rest : stacks) {
+      const auto frame = next_frame(rest);
+      if (!frame) continue;
+      Sum& sum = by_frame_[*frame];
+      if (sum.stacks++ == 0) frames.push_back(*frame);
+      sum.size = saturating_add(sum.size, size_of_value(rest.value));
     }
-    nodes_[child].value = saturating_add(nodes_[child].value, value);
-    return child;
+    std::vector<Branch> branches;
+    for (std::uint32_t frame : frames) {
+      Sum& sum = by_frame_[frame];
+      if (sum.size < least_) continue;
+      sum.branch = static_cast<std::uint32_t>(branches.size());
+      branches.push_back({view_.frames[frame].name, sum.size, {}});
+      branches.back().stacks.reserve(sum.stacks);
+    }
+    for (RestOfStack& rest : stacks) {
+      const auto frame = next_frame(rest);
+      if (!frame || by_frame_[*frame].size < least_) continue;
+      step(rest);
+      branches[by_frame_[*frame].branch].stacks.push_back(rest);
+    }
+    for (std::uint32_t frame : frames) by_frame_[frame] = {};
+    Stacks().swap(stacks);  // below, only the branches are held
+    show(std::move(branches), depth);
   }
 
-  void print_children(std::uint32_t parent, std::size_t depth, std::int64_t least,
-                      std::vector<PathLine>& lines) {
-    std::vector<std::uint32_t> children = nodes_[parent].children;
-    std::sort(children.begin(), children.end(), [&](std::uint32_t left, std::uint32_t right) {
-      return std::tie(nodes_[right].value, nodes_[left].name) <
-             std::tie(nodes_[left].value, nodes_[right].name);
+  void show(std::vector<Branch> branches, std::size_t depth) {
+    if (branches.empty()) return;
+    if (depth == kMaxDepth) {
+      lines_.back().is_more = true;
+      return;
+    }
+    std::sort(branches.begin(), branches.end(), [](const Branch& left, const Branch& right) {
+      return std::tie(right.size, left.name) < std::tie(left.size, right.name);
     });
-    for (std::uint32_t child : children) {
-      if (nodes_[child].value < least) break;
-      if (depth == kMaxDepth) {
-        if (!lines.empty()) lines.back().is_more = true;
-        return;
+    for (Branch& branch : branches) {
+      PathLine line{.depth = depth, .value = 0, .names = {branch.name}};
+      for (const RestOfStack& rest : branch.stacks) line.value = saturating_add(line.value, rest.value);
+      const std::vector<std::uint32_t> chain = common_chain(branch.stacks);
+      for (RestOfStack& rest : branch.stacks) {
+        for (std::size_t count = 0; count < chain.size(); ++count) step(rest);
       }
-      PathLine line{.depth = depth, .value = nodes_[child].value, .names = {nodes_[child].name}};
-      std::uint32_t last = child;
-      // Everything goes on into one call: the same line.
-      while (nodes_[last].children.size() == 1 &&
-             nodes_[nodes_[last].children[0]].value == nodes_[last].value) {
-        last = nodes_[last].children[0];
-        line.names.push_back(nodes_[last].name);
-      }
-      lines.push_back(std::move(line));
-      print_children(last, depth + 1, least, lines);
+      for (std::uint32_t frame : chain) line.names.emplace_back(view_.frames[frame].name);
+      lines_.push_back(std::move(line));
+      split(std::move(branch.stacks), depth + 1);
     }
   }
 
-  const FrameTable& table_;
-  std::vector<Node> nodes_;
-  absl::flat_hash_map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> index_;
-  absl::flat_hash_map<std::string, std::uint32_t> processes_;
+  const ReportView& view_;
+  std::int64_t least_;
+  std::vector<Sum> by_frame_;
+  std::vector<PathLine> lines_;
 };
 
 }  // namespace
 
-std::vector<PathLine> hot_paths(const Profile& profile, const FrameTable& table, std::size_t column,
-                                std::int64_t least, bool by_process) {
-  return CallTree(profile, table, column, by_process).lines(std::max<std::int64_t>(least, 1));
+std::vector<PathLine> hot_paths(const ReportView& view, std::int64_t least, bool by_process) {
+  HotPaths paths(view, std::max<std::int64_t>(least, 1));
+  return by_process ? std::move(paths).from_processes() : std::move(paths).from_root();
 }
 
 }  // namespace ddprof

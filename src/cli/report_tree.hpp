@@ -2,11 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
-#include "profile/profile.hpp"
-#include "profile/profile_view.hpp"
+#include "cli/report_view.hpp"
 
 namespace ddprof {
 
@@ -14,13 +13,13 @@ namespace ddprof {
 struct PathLine {
   std::size_t depth = 0;
   std::int64_t value = 0;
-  std::vector<std::string> names;  // a chain of calls with nothing beside it is one line
-  bool is_more = false;            // deeper calls are left out below
+  std::vector<std::string_view>
+      names;             // a chain of calls with nothing beside it is one line; the view's texts
+  bool is_more = false;  // deeper calls are left out below
 };
 
 // The calls from the root down that take at least `least` of the column, hottest first. With `by_process`
 // each process is a root of its own.
-std::vector<PathLine> hot_paths(const Profile& profile, const FrameTable& table, std::size_t column,
-                                std::int64_t least, bool by_process);
+std::vector<PathLine> hot_paths(const ReportView& view, std::int64_t least, bool by_process);
 
 }  // namespace ddprof

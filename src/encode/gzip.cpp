@@ -3,6 +3,8 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace ddprof {
@@ -27,6 +29,15 @@ Bytef* as_input(const void* bytes) { return const_cast<Bytef*>(static_cast<const
 
 uInt chunk_of(std::size_t left) {
   return static_cast<uInt>(std::min<std::size_t>(left, std::numeric_limits<uInt>::max()));
+}
+
+// What the last member says of its size, unless that cannot be: deflate makes at most 1,032 bytes of one.
+std::size_t likely_size(std::span<const std::byte> bytes, std::size_t limit) {
+  constexpr std::size_t kMostPerByte = 1032;
+  std::uint32_t size = 0;
+  if (bytes.size() < sizeof size) return 0;
+  std::memcpy(&size, bytes.last(sizeof size).data(), sizeof size);
+  return size / kMostPerByte > bytes.size() || size > limit ? 0 : size;
 }
 
 }  // namespace
@@ -66,7 +77,7 @@ Result<std::string> gunzip(std::span<const std::byte> bytes, std::size_t limit) 
   z_stream& stream = inflater.stream;
   if (inflateInit2(&stream, kGzipWindow) != Z_OK)
     return make_error(ErrorCode::exhausted, "gunzip: out of memory");
-  std::string out;
+  std::string out(likely_size(bytes, limit), '\0');
   std::size_t written = 0;
   while (true) {
     out.resize(std::min(limit + 1, std::max(written + kChunk, out.size())));

@@ -19,7 +19,31 @@ namespace ddprof {
 namespace {
 
 namespace field = pprof_field;
-using IdMap = absl::flat_hash_map<std::uint64_t, std::uint32_t>;
+
+// From the ids of a message to our indices. Ids are any numbers, but nearly every writer counts from 1: those
+// are found in our own order, without a look at anything.
+class IdMap {
+ public:
+  static constexpr std::size_t kBytesPerId = sizeof(std::uint64_t) + sizeof(std::uint32_t);
+
+  // The next index gets this id; false when the id is taken.
+  bool add(std::uint64_t id) {
+    const std::uint32_t index = size_++;
+    if (id == index + std::uint64_t{1} && others_.empty()) return counted_ = size_, true;
+    if (id <= counted_) return false;
+    return others_.emplace(id, index).second;
+  }
+  [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t id) const {
+    if (id - 1 < counted_) return static_cast<std::uint32_t>(id - 1);
+    const auto found = others_.find(id);
+    return found == others_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::uint32_t size_ = 0;
+  std::uint32_t counted_ = 0;  // ids up to this one are their index plus one
+  absl::flat_hash_map<std::uint64_t, std::uint32_t> others_;
+};
 
 class Decoder {
  public:
@@ -46,7 +70,7 @@ class Decoder {
   bool read_scalar(WireReader& reader);
 
   StringIndex read_string_index(WireReader& reader);
-  void add_id(IdMap& ids, std::uint64_t id, std::size_t index, const char* what);
+  void add_id(IdMap& ids, std::uint64_t id, const char* what);
   std::uint32_t find_id(const IdMap& ids, std::uint64_t id, const char* what);
   void check_strings();
   void charge(std::size_t bytes);
@@ -58,6 +82,9 @@ class Decoder {
   std::size_t memory_left_;
   Profile profile_;
   IdMap mappings_, functions_, locations_;
+  ProfileSample
+      scratch_;  // copied when it is complete: a sample's vectors are then allocated once, at their size
+  std::size_t sample_count_ = 0;
   std::uint64_t greatest_string_ = 0;  // checked when the whole table is known
   std::optional<std::string> problem_;
 };
@@ -83,16 +110,14 @@ StringIndex Decoder::read_string_index(WireReader& reader) {
   return static_cast<StringIndex>(index);
 }
 
-void Decoder::add_id(IdMap& ids, std::uint64_t id, std::size_t index, const char* what) {
-  charge(sizeof(IdMap::value_type));
+void Decoder::add_id(IdMap& ids, std::uint64_t id, const char* what) {
+  charge(IdMap::kBytesPerId);
   if (id == 0) return fail(fmt::format("a {} has id 0", what));
-  if (!ids.emplace(id, static_cast<std::uint32_t>(index)).second)
-    fail(fmt::format("{} id {} is used twice", what, id));
+  if (!ids.add(id)) fail(fmt::format("{} id {} is used twice", what, id));
 }
 
 std::uint32_t Decoder::find_id(const IdMap& ids, std::uint64_t id, const char* what) {
-  const auto found = ids.find(id);
-  if (found != ids.end()) return found->second;
+  if (const std::optional<std::uint32_t> index = ids.find(id)) return *index;
   fail(fmt::format("no {} has id {}", what, id));
   return 0;
 }
@@ -160,7 +185,7 @@ void Decoder::read_mapping(std::string_view bytes) {
         return false;
     }
   });
-  if (!problem_) add_id(mappings_, id, profile_.mappings.size(), "mapping");
+  if (!problem_) add_id(mappings_, id, "mapping");
   if (!problem_) profile_.mappings.push_back(mapping);
 }
 
@@ -189,7 +214,7 @@ void Decoder::read_function(std::string_view bytes) {
         return false;
     }
   });
-  if (!problem_) add_id(functions_, id, profile_.functions.size(), "function");
+  if (!problem_) add_id(functions_, id, "function");
   if (!problem_) profile_.functions.push_back(function);
 }
 
@@ -239,7 +264,7 @@ void Decoder::read_location(std::string_view bytes) {
     }
   });
   if (!problem_ && mapping != 0) location.mapping = find_id(mappings_, mapping, "mapping");
-  if (!problem_) add_id(locations_, id, profile_.locations.size(), "location");
+  if (!problem_) add_id(locations_, id, "location");
   if (!problem_) profile_.locations.push_back(std::move(location));
 }
 
@@ -268,7 +293,10 @@ ProfileLabel Decoder::read_label(std::string_view bytes) {
 }
 
 void Decoder::read_sample(std::string_view bytes) {
-  ProfileSample sample;
+  ProfileSample& sample = scratch_;
+  sample.locations.clear();
+  sample.values.clear();
+  sample.labels.clear();
   charge(sizeof(sample));
   const auto add_location = [&](std::uint64_t id) {
     charge(sizeof(std::uint32_t));
@@ -297,7 +325,7 @@ void Decoder::read_sample(std::string_view bytes) {
     fail(fmt::format("a sample has {} values for {} columns", sample.values.size(),
                      profile_.value_types.size()));
   }
-  if (!problem_) profile_.samples.push_back(std::move(sample));
+  if (!problem_) profile_.samples.push_back(sample);
 }
 
 void Decoder::walk_tables() {
@@ -316,6 +344,9 @@ void Decoder::walk_tables() {
       case field::kFunction:
         read_function(reader.bytes());
         return true;
+      case field::kSample:
+        ++sample_count_;
+        return false;
       default:
         return false;
     }
@@ -364,6 +395,7 @@ bool Decoder::read_scalar(WireReader& reader) {
 }
 
 void Decoder::walk_samples() {
+  if (sample_count_ <= memory_left_ / sizeof(ProfileSample)) profile_.samples.reserve(sample_count_);
   walk(message_, [&](WireReader& reader) {
     if (reader.field() != field::kSample) return read_scalar(reader);
     read_sample(reader.bytes());

@@ -35,6 +35,21 @@ std::optional<std::size_t> default_column(const Profile& profile) {
   return profile.value_types.size() - 1;
 }
 
+std::optional<std::size_t> find_column(const Profile& profile, std::string_view type) {
+  for (std::size_t column = 0; column < profile.value_types.size(); ++column) {
+    if (profile.text(profile.value_types[column].type) == type) return column;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> samples_column(const Profile& profile) {
+  for (std::size_t column = 0; column < profile.value_types.size(); ++column) {
+    const ValueType& type = profile.value_types[column];
+    if (profile.text(type.unit) == "count" && profile.text(type.type).ends_with("samples")) return column;
+  }
+  return std::nullopt;
+}
+
 std::string label_text(const Profile& profile, const ProfileSample& sample, std::string_view key) {
   for (const ProfileLabel& label : sample.labels) {
     if (profile.text(label.key) != key) continue;
@@ -61,10 +76,9 @@ FrameTable::FrameTable(const Profile& profile) {
       frame = index.append(hash);
       frames_.push_back({std::string(name), std::string(module), is_marker_name(name)});
     }
-    ids_.push_back(frame);
+    ids_.add(frame);
   };
   for (const ProfileLocation& location : profile.locations) {
-    begins_.push_back(ids_.size());
     const std::string_view module = module_of(profile, location);
     for (const ProfileLine& line : location.lines) {
       const ProfileFunction& function = profile.functions[line.function];
@@ -76,8 +90,8 @@ FrameTable::FrameTable(const Profile& profile) {
       }
     }
     if (location.lines.empty()) add(unnamed(profile, location), module);
+    ids_.end_location();
   }
-  begins_.push_back(ids_.size());
 }
 
 }  // namespace ddprof

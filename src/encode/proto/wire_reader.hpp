@@ -30,13 +30,35 @@ class WireReader {
     const char* at = packed.data();
     const char* const end = at + packed.size();
     while (at != end && !is_failed_) {
-      const std::uint64_t value = decode(&at, end);
+      const std::uint64_t value = decode_short(&at, end);
       if (!is_failed_) each(value);
     }
   }
 
  private:
   std::uint64_t decode(const char** at, const char* end);
+
+  // Ids and counts have up to three bytes; a profile has tens of millions of them.
+  std::uint64_t decode_short(const char** at, const char* end) {
+    constexpr unsigned kMore = 0x80;
+    if (end - *at < 3) return decode(at, end);
+    const unsigned first = static_cast<unsigned char>((*at)[0]),
+                   second = static_cast<unsigned char>((*at)[1]),
+                   third = static_cast<unsigned char>((*at)[2]);
+    if (first < kMore) {
+      *at += 1;
+      return first;
+    }
+    if (second < kMore) {
+      *at += 2;
+      return (first & ~kMore) | second << 7U;
+    }
+    if (third < kMore) {
+      *at += 3;
+      return (first & ~kMore) | (second & ~kMore) << 7U | third << 14U;
+    }
+    return decode(at, end);
+  }
 
   protozero::pbf_reader reader_;
   bool is_failed_ = false;

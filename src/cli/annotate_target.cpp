@@ -1,0 +1,72 @@
+#include "cli/annotate_target.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "cli/display_text.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::size_t kMaxCandidates = 8;
+constexpr std::size_t kMaxSameName = 4;
+constexpr std::size_t kCandidateWidth = 70;
+
+// "ns::Type<int>::run(int)" -> "run". What an operator is called is left as it is.
+std::string_view plain_name(std::string_view name) {
+  const std::size_t end = std::min(name.find_first_of("(<[", name.starts_with('<') ? 1 : 0), name.size());
+  const std::string_view head = name.substr(0, end);
+  const std::size_t scope = head.find_last_of(":. ");
+  return scope == std::string_view::npos ? head : head.substr(scope + 1);
+}
+
+template <typename Matches>
+std::vector<SumRow> matching(const ReportView& view, std::span<const SumRow> rows, Matches&& matches) {
+  std::vector<SumRow> found;
+  for (const SumRow& row : rows) {
+    if (matches(view.frames[row.id].name)) found.push_back(row);
+  }
+  return found;
+}
+
+bool is_one_name(const ReportView& view, std::span<const SumRow> rows) {
+  return std::all_of(rows.begin(), rows.end(), [&](const SumRow& row) {
+    return view.frames[row.id].name == view.frames[rows.front().id].name;
+  });
+}
+
+Error too_many(const ReportView& view, std::span<const SumRow> rows, const std::string& name) {
+  std::vector<std::string> names;
+  for (const SumRow& row : rows) {
+    std::string candidate = fit_name(view.frames[row.id].name, kCandidateWidth);
+    if (std::find(names.begin(), names.end(), candidate) == names.end()) names.push_back(candidate);
+    if (names.size() == kMaxCandidates) break;
+  }
+  return make_error(ErrorCode::invalid_argument, "--annotate {}: {} functions match: {}{}", name, rows.size(),
+                    fmt::join(names, ", "), rows.size() > names.size() ? ", …" : "");
+}
+
+}  // namespace
+
+Result<std::vector<SumRow>> find_functions(const ReportView& view, const FunctionTables& tables,
+                                           const std::string& name) {
+  const std::span<const SumRow> rows = tables.by_total;
+  std::vector<SumRow> found = matching(view, rows, [&](const std::string& known) { return known == name; });
+  if (found.empty())
+    found = matching(view, rows, [&](const std::string& known) { return plain_name(known) == name; });
+  if (found.empty()) {
+    found =
+        matching(view, rows, [&](const std::string& known) { return known.find(name) != std::string::npos; });
+  }
+  if (found.empty()) {
+    return with_hint(
+        make_error(ErrorCode::not_found, "--annotate {}: no function with samples has this name", name),
+        "ddprof report FILE lists functions");
+  }
+  if (!is_one_name(view, found)) return too_many(view, found, name);
+  if (found.size() > kMaxSameName) found.resize(kMaxSameName);
+  return found;
+}
+
+}  // namespace ddprof

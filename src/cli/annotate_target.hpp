@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "cli/report_tables.hpp"
+#include "cli/report_view.hpp"
+
+namespace ddprof {
+
+// The function that `name` means, of those with samples: its whole name, else the name without scope and
+// arguments, else a part that only one function has. Several rows when modules have functions of the same
+// whole name. Fails with the candidates when there is more than one.
+Result<std::vector<SumRow>> find_functions(const ReportView& view, const FunctionTables& tables,
+                                           const std::string& name);
+
+}  // namespace ddprof

@@ -1,0 +1,121 @@
+#include "cli/annotation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/annotate_code.hpp"
+#include "cli/annotate_source.hpp"
+#include "cli/annotate_target.hpp"
+#include "cli/display_text.hpp"
+#include "cli/report_format.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::size_t kHottestRows = 3;
+constexpr std::size_t kTab = 4;
+constexpr std::size_t kAmounts = 2 * ReportPage::kAmountWidth + 4;
+
+// Tabs would be replaced as control characters.
+std::string without_tabs(std::string_view text) {
+  std::string result;
+  for (char letter : text) {
+    if (letter == '\t') {
+      result.append(kTab - result.size() % kTab, ' ');
+    } else {
+      result += letter;
+    }
+  }
+  return result;
+}
+
+std::string code_text(std::string_view text, std::size_t width) {
+  return fit_left(without_tabs(text), width);
+}
+
+using NumberText = std::string (*)(std::uint64_t);
+
+std::string line_number(std::uint64_t number) { return fmt::format("{}", number); }
+std::string code_address(std::uint64_t number) { return fmt::format("{:x}", number); }
+
+// What the eye should find first, before the listing itself.
+void write_hottest(ReportPage& page, const ReportView& view, const Listing& listing, NumberText number_text,
+                   std::string_view noun) {
+  std::vector<std::string> texts;
+  for (const ListingRow* row : hottest_rows(listing.rows, kHottestRows)) {
+    if (row->sum.self == 0) continue;
+    texts.push_back(
+        fmt::format("{} {}", number_text(row->number), human_percent(row->sum.self, view.left.size)));
+  }
+  if (!texts.empty()) page.paragraph(fmt::format("hottest {}: {}", noun, fmt::join(texts, ", ")));
+}
+
+void write_rows(ReportPage& page, const Listing& listing, NumberText number_text, bool is_code) {
+  std::size_t number_width = 0, place_width = 0;
+  for (const ListingRow& row : listing.rows) {
+    number_width = std::max(number_width, number_text(row.number).size());
+    place_width = std::max(place_width, display_width(printable(row.place)));
+  }
+  place_width = std::min(place_width, page.width() / 4);
+  const std::size_t places = place_width == 0 ? 0 : place_width + 2;
+  const std::size_t room = page.width() - std::min(page.width() - 8, kAmounts + number_width + 2 + places);
+  page.line(ReportPage::amount_titles());
+  std::uint64_t last = 0;
+  for (const ListingRow& row : listing.rows) {
+    const bool is_gap = !is_code && last != 0 && row.number != last + 1;
+    if (is_gap) page.line(std::string(kAmounts, ' ') + right_aligned("…", number_width));
+    last = row.number;
+    std::string text = page.amount_if_any(row.sum.self) + "  " + page.amount_if_any(row.sum.total) + "  " +
+                       right_aligned(number_text(row.number), number_width) + "  ";
+    if (places != 0) text += left_aligned(fit(row.place, place_width), place_width) + "  ";
+    page.line(text + code_text(row.text, room));
+  }
+}
+
+void write_listing(ReportPage& page, const ReportView& view, const Listing& listing, bool is_code) {
+  const NumberText number_text = is_code ? code_address : line_number;
+  if (!listing.note.empty()) page.paragraph(listing.note);
+  if (!listing.problem.empty()) page.paragraph(listing.problem);
+  if (listing.rows.empty()) return;
+  write_hottest(page, view, listing, number_text, is_code ? "instructions" : "lines");
+  write_rows(page, listing, number_text, is_code);
+}
+
+}  // namespace
+
+Result<std::vector<Annotation>> annotate(const ReportView& view, const std::string& name,
+                                         const std::string& source_dir) {
+  std::vector<Annotation> annotations;
+  for (const SumRow& function : TRY(find_functions(view, function_tables(view), name))) {
+    annotations.push_back(
+        {function, annotate_source(view, function.id, source_dir), annotate_code(view, function.id)});
+  }
+  return annotations;
+}
+
+void write_annotation(ReportPage& page, const ReportView& view, const Annotation& annotation) {
+  const NamedFrame& frame = view.frames[annotation.function.id];
+  const std::string module = frame.module.empty() ? "" : fmt::format(" in {}", frame.module);
+  page.heading(fit_name(frame.name, page.width() - std::min(page.width() / 2, display_width(module))) +
+               module);
+  const StackSum& sum = annotation.function.sum;
+  page.paragraph(fmt::format("self {} ({}), total {} ({})", human_value(sum.self, view.unit),
+                             human_percent(sum.self, view.left.size), human_value(sum.total, view.unit),
+                             human_percent(sum.total, view.left.size)));
+  if (annotation.source.empty()) {
+    page.heading("Source");
+    page.paragraph("the profile has no lines of this function");
+  }
+  for (const Listing& listing : annotation.source) {
+    page.heading("Source: " + listing.title);
+    write_listing(page, view, listing, false);
+  }
+  for (const Listing& listing : annotation.code) {
+    page.heading(listing.title.empty() ? "Assembly" : "Assembly: " + listing.title);
+    write_listing(page, view, listing, true);
+  }
+}
+
+}  // namespace ddprof

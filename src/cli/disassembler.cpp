@@ -1,0 +1,82 @@
+#include "cli/disassembler.hpp"
+
+#include <capstone/capstone.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace ddprof {
+
+namespace {
+
+struct FreeInstruction {
+  void operator()(cs_insn* instruction) const { cs_free(instruction, 1); }
+};
+
+std::string data_text(std::span<const std::byte> bytes) {
+  std::string text = "(bad)";
+  for (std::byte byte : bytes) text += fmt::format(" {:02x}", std::to_integer<unsigned>(byte));
+  return text;
+}
+
+// The operand of a direct jump is a plain number at the end: "0x1234" or "x0, #0x1234".
+std::uint64_t jump_target(csh handle, const cs_insn& instruction) {
+  const bool is_jump = cs_insn_group(handle, &instruction, CS_GRP_JUMP) ||
+                       cs_insn_group(handle, &instruction, CS_GRP_CALL) ||
+                       cs_insn_group(handle, &instruction, CS_GRP_BRANCH_RELATIVE);
+  if (!is_jump) return 0;
+  const std::string_view operands(static_cast<const char*>(instruction.op_str));
+  const std::size_t digits = operands.rfind("0x");
+  if (digits == std::string_view::npos || operands.find('[') != std::string_view::npos) return 0;
+  std::uint64_t target = 0;
+  const char* const end = operands.data() + operands.size();
+  const auto [stop, failure] = std::from_chars(operands.data() + digits + 2, end, target, 16);
+  return failure == std::errc() && stop == end ? target : 0;
+}
+
+}  // namespace
+
+void Disassembler::Close::operator()(const std::size_t* handle) const {
+  csh closing = *handle;
+  cs_close(&closing);
+  std::default_delete<const std::size_t>{}(handle);
+}
+
+Result<Disassembler> Disassembler::open(Architecture architecture) {
+  static_assert(sizeof(csh) == sizeof(std::size_t));
+  csh handle = 0;
+  const bool is_x86 = architecture == Architecture::x86_64;
+  const cs_err failure = is_x86 ? cs_open(CS_ARCH_X86, CS_MODE_64, &handle)
+                                : cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle);
+  if (failure != CS_ERR_OK)
+    return make_error(ErrorCode::unsupported, "disassemble: {}", cs_strerror(failure));
+  cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);  // which instructions are jumps
+  return Disassembler(Handle(std::make_unique<const std::size_t>(handle).release()), is_x86 ? 1 : 4);
+}
+
+std::vector<Instruction> Disassembler::disassemble(std::span<const std::byte> code,
+                                                   std::uint64_t address) const {
+  std::vector<Instruction> instructions;
+  const std::unique_ptr<cs_insn, FreeInstruction> decoded(cs_malloc(*handle_));
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(code.data());
+  std::size_t left = code.size();
+  while (left > 0 && decoded != nullptr) {
+    const auto here = code.subspan(code.size() - left);
+    if (cs_disasm_iter(*handle_, &bytes, &left, &address, decoded.get())) {
+      const std::string_view operands(static_cast<const char*>(decoded->op_str));
+      std::string text = static_cast<const char*>(decoded->mnemonic);
+      if (!operands.empty()) text += fmt::format(" {}", operands);
+      instructions.push_back(
+          {decoded->address, decoded->size, std::move(text), jump_target(*handle_, *decoded)});
+      continue;
+    }
+    const std::size_t skipped = std::min(smallest_, left);
+    instructions.push_back({address, skipped, data_text(here.first(skipped)), 0});
+    bytes += skipped;
+    left -= skipped;
+    address += skipped;
+  }
+  return instructions;
+}
+
+}  // namespace ddprof

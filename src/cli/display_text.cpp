@@ -1,0 +1,150 @@
+#include "cli/display_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "encode/utf8.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+constexpr std::string_view kEllipsis = "…";
+
+struct CodeRange {
+  std::uint32_t first, last;
+};
+
+// Blocks of combining marks and zero-width characters, and of wide ones (Unicode's EastAsianWidth W and F):
+// whole blocks are near enough for a table's columns.
+constexpr auto kNarrowest = std::to_array<CodeRange>({{0x0300, 0x036f},
+                                                      {0x0483, 0x0489},
+                                                      {0x0591, 0x05bd},
+                                                      {0x0610, 0x061a},
+                                                      {0x064b, 0x065f},
+                                                      {0x1ab0, 0x1aff},
+                                                      {0x1dc0, 0x1dff},
+                                                      {0x200b, 0x200f},
+                                                      {0x202a, 0x202e},
+                                                      {0x2060, 0x2064},
+                                                      {0x20d0, 0x20ff},
+                                                      {0xfe00, 0xfe0f},
+                                                      {0xfe20, 0xfe2f}});
+constexpr auto kWide = std::to_array<CodeRange>({{0x1100, 0x115f},
+                                                 {0x2e80, 0x303e},
+                                                 {0x3041, 0xa4cf},
+                                                 {0xac00, 0xd7a3},
+                                                 {0xf900, 0xfaff},
+                                                 {0xfe30, 0xfe6f},
+                                                 {0xff00, 0xff60},
+                                                 {0xffe0, 0xffe6},
+                                                 {0x1f300, 0x1f64f},
+                                                 {0x1f680, 0x1f6ff},
+                                                 {0x1f900, 0x1f9ff},
+                                                 {0x20000, 0x3fffd}});
+
+struct Character {
+  std::string_view bytes;
+  std::uint32_t code = 0xfffd;
+};
+
+// The first character; a byte that is no UTF-8 is one of its own.
+Character first_character(std::string_view text) {
+  const std::size_t length = utf8_sequence_length(text);
+  if (length == 0) return {text.substr(0, 1)};
+  constexpr std::array<std::uint32_t, 5> kLeadBits{0, 0x7f, 0x1f, 0x0f, 0x07};
+  std::uint32_t code = static_cast<unsigned char>(text[0]) & kLeadBits[length];
+  for (std::size_t at = 1; at < length; ++at)
+    code = code << 6U | (static_cast<unsigned char>(text[at]) & 0x3fU);
+  return {text.substr(0, length), code};
+}
+
+bool is_in(std::uint32_t code, std::span<const CodeRange> ranges) {
+  return std::any_of(ranges.begin(), ranges.end(),
+                     [&](const CodeRange& range) { return code >= range.first && code <= range.last; });
+}
+
+std::size_t width_of(std::uint32_t code) {
+  if (code < kNarrowest[0].first) return 1;
+  if (is_in(code, kNarrowest)) return 0;
+  return is_in(code, kWide) ? 2 : 1;
+}
+
+bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
+
+bool is_plain(char letter) { return letter >= 0x20 && letter < 0x7f; }
+
+// As many whole characters from the front as fit.
+std::string_view head_of(std::string_view text, std::size_t width) {
+  std::size_t bytes = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    const Character character = first_character(rest);
+    const std::size_t columns = width_of(character.code);
+    if (columns > width) break;
+    width -= columns;
+    bytes += character.bytes.size();
+    rest.remove_prefix(character.bytes.size());
+  }
+  return text.substr(0, bytes);
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  std::string clean;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const bool is_bad = is_control(character.code) || utf8_sequence_length(text) == 0;
+    clean += is_bad ? kReplacement : character.bytes;
+    text.remove_prefix(character.bytes.size());
+  }
+  return clean;
+}
+
+std::size_t display_width(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), is_plain)) return text.size();
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    width += width_of(character.code);
+    text.remove_prefix(character.bytes.size());
+  }
+  return width;
+}
+
+std::string fit(std::string_view text, std::size_t width) {
+  const std::string clean = printable(text);
+  const std::size_t full = display_width(clean);
+  if (full <= width) return clean;
+  if (width == 0) return {};
+  const std::string head(head_of(clean, width / 2));
+  const std::size_t tail = width - 1 - display_width(head);
+  // What is in front of the tail, and one character more when a wide one straddles the border.
+  std::string_view skipped = head_of(clean, full - tail);
+  std::string_view rest = std::string_view(clean).substr(skipped.size());
+  if (display_width(rest) > tail) rest.remove_prefix(first_character(rest).bytes.size());
+  return head + std::string(kEllipsis) + std::string(rest);
+}
+
+std::string fit_left(std::string_view text, std::size_t width) {
+  std::string clean = printable(text);
+  if (display_width(clean) <= width) return clean;
+  if (width == 0) return {};
+  return std::string(head_of(clean, width - 1)) + std::string(kEllipsis);
+}
+
+std::string left_aligned(std::string_view text, std::size_t width) {
+  const std::size_t used = display_width(text);
+  return std::string(text) + std::string(used < width ? width - used : 0, ' ');
+}
+
+std::string right_aligned(std::string_view text, std::size_t width) {
+  const std::size_t used = display_width(text);
+  return std::string(used < width ? width - used : 0, ' ') + std::string(text);
+}
+
+}  // namespace ddprof

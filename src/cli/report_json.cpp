@@ -1,0 +1,193 @@
+#include "cli/report_json.hpp"
+
+#include <algorithm>
+
+#include "cli/json_text.hpp"
+#include "cli/report_lines.hpp"
+#include "cli/report_modules.hpp"
+#include "cli/report_tables.hpp"
+#include "cli/report_tree.hpp"
+
+namespace ddprof {
+
+namespace {
+
+class ReportJson {
+ public:
+  ReportJson(const ReportView& view, const ReportOptions& options) : view_(view), options_(options) {}
+
+  std::string write(const std::vector<Annotation>& annotations) && {
+    json_.begin_object();
+    header();
+    if (options_.modules) modules();
+    if (options_.lines) lines();
+    if (!options_.annotate.empty())
+      array("annotations", annotations, [&](const Annotation& one) { annotation(one); });
+    const bool is_usual = !options_.modules && !options_.lines && options_.annotate.empty();
+    if (is_usual) usual_sections();
+    notes();
+    json_.end_object();
+    return std::move(json_).finish();
+  }
+
+ private:
+  template <typename Rows, typename Write>
+  void array(std::string_view name, const Rows& rows, Write&& write) {
+    json_.key(name);
+    json_.begin_array();
+    for (const auto& row : rows) write(row);
+    json_.end_array();
+  }
+
+  // An object for each row.
+  template <typename Rows, typename Write>
+  void objects(std::string_view name, const Rows& rows, Write&& write) {
+    array(name, rows, [&](const auto& row) {
+      json_.begin_object();
+      write(row);
+      json_.end_object();
+    });
+  }
+
+  template <typename Row>
+  [[nodiscard]] std::span<const Row> top_of(const std::vector<Row>& rows) const {
+    return std::span(rows).first(std::min(options_.top, rows.size()));
+  }
+
+  void header() {
+    json_.member("title", options_.title);
+    json_.member("type", view_.type);
+    json_.member("unit", view_.unit);
+    json_.member("total", view_.left.value);
+    json_.member("total_size", view_.left.size);
+    json_.member("unfiltered_size", view_.whole.size);
+    json_.member("samples", view_.left.samples);
+    json_.member("time_ns", view_.profile.time_ns);
+    json_.member("duration_ns", view_.profile.duration_ns);
+    array("filters", view_.selected.descriptions, [&](const std::string& text) { json_.text(text); });
+    array("sample_types", view_.profile.value_types,
+          [&](const ValueType& type) { json_.text(view_.profile.text(type.type)); });
+  }
+
+  void sums(const StackSum& sum) {
+    json_.member("self", sum.self);
+    json_.member("total", sum.total);
+  }
+
+  void functions(std::string_view name, const std::vector<SumRow>& rows) {
+    objects(name, top_of(rows), [&](const SumRow& row) {
+      json_.member("name", view_.frames[row.id].name);
+      json_.member("module", view_.frames[row.id].module);
+      sums(row.sum);
+    });
+  }
+
+  void usual_sections() {
+    const FunctionTables tables = function_tables(view_);
+    json_.member("function_count", static_cast<std::int64_t>(tables.by_self.size()));
+    functions("functions_by_self", tables.by_self);
+    functions("functions_by_total", tables.by_total);
+    paths();
+    threads();
+    processes();
+    objects("missed", tables.missed, [&](const SumRow& row) {
+      json_.member("reason", view_.frames[row.id].name);
+      json_.member("total", row.sum.total);
+    });
+  }
+
+  void paths() {
+    const auto least =
+        static_cast<std::int64_t>(static_cast<double>(view_.left.size) * options_.min_path_percent / 100.0);
+    const bool by_process = view_.by_thread.processes.size() > 1;
+    objects("paths", hot_paths(view_, least, by_process), [&](const PathLine& path) {
+      json_.member("depth", static_cast<std::int64_t>(path.depth));
+      json_.member("total", path.value);
+      array("frames", path.names, [&](std::string_view name) { json_.text(name); });
+    });
+  }
+
+  void threads() {
+    objects("threads", view_.by_thread.threads, [&](const ValueRow& row) {
+      const SampledThread& thread = view_.threads.threads()[row.id];
+      json_.member("name", thread.name);
+      json_.member("id", thread.id);
+      json_.member("process", view_.threads.processes()[thread.process].name);
+      json_.member("process_id", view_.threads.processes()[thread.process].id);
+      json_.member("total", row.value);
+    });
+  }
+
+  void processes() {
+    objects("processes", view_.by_thread.processes, [&](const ValueRow& row) {
+      json_.member("name", view_.threads.processes()[row.id].name);
+      json_.member("id", view_.threads.processes()[row.id].id);
+      json_.member("total", row.value);
+    });
+  }
+
+  void modules() {
+    objects("modules", module_rows(view_), [&](const ModuleRow& row) {
+      json_.member("path", row.path);
+      json_.member("build_id", row.build_id);
+      json_.member("names", row.names);
+      sums(row.sum);
+    });
+  }
+
+  void lines() {
+    const LineTable table = line_table(view_);
+    json_.member("line_count", static_cast<std::int64_t>(table.rows.size()));
+    objects("lines", top_of(table.rows), [&](const LineRow& row) {
+      json_.member("file", view_.profile.text(row.file));
+      json_.member("line", row.line);
+      json_.member("function", view_.frames[row.frame].name);
+      sums(row.sum);
+    });
+    json_.member("unknown_lines_self", table.unknown);
+  }
+
+  void annotation(const Annotation& one) {
+    json_.begin_object();
+    const NamedFrame& frame = view_.frames[one.function.id];
+    json_.member("function", frame.name);
+    json_.member("module", frame.module);
+    sums(one.function.sum);
+    listings("source", one.source, "file", "line");
+    listings("assembly", one.code, "symbol", "address");
+    json_.end_object();
+  }
+
+  void listings(std::string_view name, const std::vector<Listing>& all, std::string_view title,
+                std::string_view number) {
+    objects(name, all, [&](const Listing& listing) {
+      json_.member(title, listing.title);
+      json_.member("problem", listing.problem);
+      json_.member("note", listing.note);
+      objects("rows", listing.rows, [&](const ListingRow& row) {
+        json_.member(number, static_cast<std::int64_t>(row.number));
+        sums(row.sum);
+        json_.member("text", row.text);
+        json_.member("place", row.place);
+      });
+    });
+  }
+
+  void notes() {
+    array("notes", view_.profile.comments,
+          [&](StringIndex comment) { json_.text(view_.profile.text(comment)); });
+  }
+
+  const ReportView& view_;
+  const ReportOptions& options_;
+  JsonText json_;
+};
+
+}  // namespace
+
+std::string report_json(const ReportView& view, const ReportOptions& options,
+                        const std::vector<Annotation>& annotations) {
+  return ReportJson(view, options).write(annotations);
+}
+
+}  // namespace ddprof

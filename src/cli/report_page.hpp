@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cli/report_view.hpp"
+
+namespace ddprof {
+
+// The text of a report while it is written: its width, its colours and how it writes amounts.
+class ReportPage {
+ public:
+  static constexpr std::size_t kPercentWidth = 7;  // "100.0 %"
+  static constexpr std::size_t kValueWidth = 9;    // "1,023 MiB"
+  static constexpr std::size_t kAmountWidth = kPercentWidth + 2 + kValueWidth;
+
+  ReportPage(const ReportOptions& options, const ReportView& view);
+
+  [[nodiscard]] std::size_t width() const { return width_; }
+
+  // Spaces at the end are dropped.
+  void line(std::string text);
+  // Made printable and broken at spaces where it is too wide.
+  void paragraph(std::string_view text);
+  void heading(std::string_view text);
+
+  // "  12.3 %    310 ms", in colour by how much it is.
+  [[nodiscard]] std::string amount(std::int64_t value) const;
+  // As amount, but blank for zero: in listings where most lines have none.
+  [[nodiscard]] std::string amount_if_any(std::int64_t value) const;
+  // "self" and "total" over two amounts.
+  [[nodiscard]] static std::string amount_titles();
+
+  std::string text() && { return std::move(text_); }
+
+ private:
+  std::size_t width_;
+  bool color_;
+  std::string_view unit_;
+  std::int64_t whole_;
+  std::string text_;
+};
+
+}  // namespace ddprof
