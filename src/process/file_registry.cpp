@@ -96,6 +96,19 @@ FileId FileRegistry::find_or_add_jit(Pid pid) {
   return entry->second;
 }
 
+void FileRegistry::add_jit_dump(Pid pid, Address mapping_start, Address mapping_end,
+                                const FileIdentity& identity) {
+  const FileId id = find_or_add_jit(pid);
+  CodeFile file{.kind = CodeFile::Kind::jit, .path = files_[to_int(id)]->path, .pid = pid};
+  auto dump = JitFile::open_dump(pid, mapping_start, mapping_end, identity);
+  if (dump) {
+    file.dump = std::make_shared<const JitFile>(*std::move(dump));
+  } else if (dump.error().code == ErrorCode::permission_denied) {
+    file.problem = dump.error().message;
+  }
+  files_[to_int(id)] = std::make_shared<const CodeFile>(std::move(file));
+}
+
 FileId FileRegistry::vdso() {
   if (vdso_ != FileId::none) return vdso_;
   CodeFile file;

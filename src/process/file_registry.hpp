@@ -14,6 +14,7 @@
 #include "base/mapped_region.hpp"
 #include "elf/elf_file.hpp"
 #include "process/file_provider.hpp"
+#include "process/jit_files.hpp"
 
 namespace ddprof {
 
@@ -31,7 +32,8 @@ struct CodeFile {
   Kind kind = Kind::unopened;
   std::string path;
   BuildId build_id{};
-  Pid pid{};  // whose code it was seen in first
+  Pid pid{};                              // whose code it was seen in first
+  std::shared_ptr<const JitFile> dump{};  // jit only: in which its compiler tells of its code; null: in none
   std::string problem{};
   MappedRegion image{};
   std::optional<ElfFile> elf{};
@@ -49,6 +51,8 @@ class FileRegistry {
   // Opens the file at once when it is new: a short-lived process may be gone a moment later.
   FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity);
   FileId find_or_add_jit(Pid pid);
+  // The process has mapped its jitdump, which is how compilers show where it is.
+  void add_jit_dump(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity);
   FileId vdso();
 
   [[nodiscard]] const std::shared_ptr<const CodeFile>& file(FileId id) const { return files_[to_int(id)]; }

@@ -1,6 +1,8 @@
 #include "session/frame_names.hpp"
 
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "process/jit_files.hpp"
 #include "profile/marker.hpp"
@@ -27,16 +29,47 @@ PerfMap read_perf_map(Pid pid) {
   return text ? PerfMap::parse(*text) : PerfMap{};
 }
 
+// What has been written since the last time.
+void read_on(JitDump& dump, const JitFile& file) {
+  constexpr std::size_t kChunkBytes = 4U << 20U;
+  static_assert(kChunkBytes >= JitDump::kMaxRecordBytes);
+  std::vector<std::byte> chunk(kChunkBytes);
+  const auto size = file.size();
+  while (size && dump.offset() < *size) {
+    const std::uint64_t before = dump.offset();
+    const auto count = file.read(before, chunk);
+    if (!count || !dump.read(std::span(chunk).first(*count), *size) || dump.offset() == before) return;
+  }
+}
+
 }  // namespace
 
 FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   auto [entry, is_new] = symbols_.try_emplace(to_int(id));
+  Symbols& symbols = entry->second;
   if (is_new && file.elf && file.is_as_opened()) {
-    entry->second.table = SymbolTable::build(*file.elf);
+    symbols.table = SymbolTable::build(*file.elf);
     file.image.drop_pages();
   }
-  if (is_new && file.kind == CodeFile::Kind::jit) entry->second.jit = read_perf_map(file.pid);
-  return entry->second;
+  if (file.kind == CodeFile::Kind::jit && !symbols.is_fresh) {
+    symbols.is_fresh = true;
+    symbols.jit_map = read_perf_map(file.pid);
+    if (file.dump && !symbols.jit_dump) symbols.jit_dump = std::make_unique<JitDump>();
+    if (file.dump) read_on(*symbols.jit_dump, *file.dump);
+  }
+  return symbols;
+}
+
+std::optional<FrameNames::Name> FrameNames::jit_name(std::uint64_t address, FileId id, const CodeFile& file) {
+  const Symbols& symbols = symbols_of(id, file);
+  std::optional<Name> name;
+  const auto take = [&](const SourceCall& call) {
+    name = Name{demangle(call.name), std::string(call.name), true, std::string(call.file), call.line};
+  };
+  if (symbols.jit_dump && symbols.jit_dump->find(address, take)) return name;
+  if (auto symbol = symbols.jit_map->find(address))
+    name = Name{std::string(symbol->name), std::string(symbol->name), true};
+  return name;
 }
 
 bool FrameNames::has_symbols(FileId id) const {
@@ -55,14 +88,11 @@ FrameNames::Name FrameNames::kernel_name(std::uint64_t address) {
 
 FrameNames::Name FrameNames::user_name(const Frame& frame, const CodeFile* file) {
   if (is_enabled_ && file != nullptr) {
-    Symbols& symbols = symbols_of(frame.file, *file);
-    if (symbols.table) {
+    if (file->kind == CodeFile::Kind::jit) {
+      if (auto name = jit_name(frame.address, frame.file, *file)) return *std::move(name);
+    } else if (const Symbols& symbols = symbols_of(frame.file, *file); symbols.table) {
       if (auto symbol = symbols.table->find(frame.address))
         return {demangle(symbol->name), std::string(symbol->name), true};
-    }
-    if (symbols.jit) {
-      if (auto symbol = symbols.jit->find(frame.address))
-        return {std::string(symbol->name), std::string(symbol->name), true};
     }
   }
   std::string name = readable_offset(file, frame.address);
@@ -85,9 +115,12 @@ const FrameNames::Name& FrameNames::name(const Frame& frame, const CodeFile* fil
 void FrameNames::trim() {
   if (names_.size() > kMaxCachedNames) names_.clear();
   std::size_t bytes = 0;
-  absl::erase_if(symbols_, [&](const auto& entry) {
-    if (!entry.second.table) return true;  // a JIT's map is read anew
-    bytes += entry.second.table->memory_bytes();
+  absl::erase_if(symbols_, [&](auto& entry) {
+    Symbols& symbols = entry.second;
+    symbols.jit_map.reset();  // read anew
+    symbols.is_fresh = false;
+    if (symbols.table) bytes += symbols.table->memory_bytes();
+    if (symbols.jit_dump) bytes += symbols.jit_dump->memory_bytes();
     return bytes > kMaxSymbolBytes;
   });
 }

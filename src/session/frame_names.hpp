@@ -3,25 +3,29 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/frame.hpp"
 #include "process/file_registry.hpp"
+#include "symbol/jit_dump.hpp"
 #include "symbol/kernel_names.hpp"
 #include "symbol/perf_map.hpp"
 #include "symbol/symbol_table.hpp"
 
 namespace ddprof {
 
-// Names that cost next to nothing: from the symbol table of the file itself, a JIT's list of its code, the
-// kernel's symbols. Without lines. One thread's alone; the caches outlive periods.
+// Names that cost next to nothing: from the symbol table of the file itself, what a JIT compiler tells of its
+// code, the kernel's symbols. One thread's alone; the caches outlive periods.
 class FrameNames {
  public:
   struct Name {
     std::string readable;
     std::string linker;      // as in the symbol table
     bool is_symbol = false;  // not only a place in a file
+    std::string file{};      // source, where a JIT compiler told it
+    std::uint32_t line = 0;
   };
 
   // Without `is_enabled` only the kernel's code has names.
@@ -38,10 +42,13 @@ class FrameNames {
  private:
   struct Symbols {
     std::optional<SymbolTable> table;
-    std::optional<PerfMap> jit;
+    std::optional<PerfMap> jit_map;
+    std::unique_ptr<JitDump> jit_dump;  // read on as it grows
+    bool is_fresh = false;              // what a JIT compiler wrote has been read for this period
   };
 
   Symbols& symbols_of(FileId id, const CodeFile& file);
+  std::optional<Name> jit_name(std::uint64_t address, FileId id, const CodeFile& file);
   Name make_name(const Frame& frame, const CodeFile* file);
   Name user_name(const Frame& frame, const CodeFile* file);
   Name kernel_name(std::uint64_t address);

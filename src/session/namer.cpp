@@ -136,6 +136,10 @@ std::vector<NamedCall> Namer::calls_of(const Frame& frame, const FrameNames::Nam
     outermost.name = name.readable;
     outermost.linker_name = name.linker;
   }
+  if (outermost.file.empty() && !name.file.empty()) {
+    outermost.file = name.file;
+    outermost.line = name.line;
+  }
   return calls;
 }
 
