@@ -14,8 +14,8 @@
 
 namespace ddprof {
 
-// The other files that debug information is spread over. What is handed out lives as long as this; null: there
-// is none, and what it would have told stays unknown.
+// The other files that debug information is spread over. What is handed out lives as long as this; null:
+// there is none, and what it would have told stays unknown.
 class DebugFileSource {
  public:
   virtual ~DebugFileSource() = default;

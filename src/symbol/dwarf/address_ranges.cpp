@@ -1,0 +1,104 @@
+#include "symbol/dwarf/address_ranges.hpp"
+
+#include <limits>
+
+namespace ddprof {
+
+namespace {
+
+// Kinds of entries in .debug_rnglists (DWARF 5, section 7.25).
+enum class RangeEntry : std::uint8_t {
+  end_of_list = 0,
+  base_addressx = 1,
+  startx_endx = 2,
+  startx_length = 3,
+  offset_pair = 4,
+  base_address = 5,
+  start_end = 6,
+  start_length = 7,
+};
+
+}  // namespace
+
+RangeList::RangeList(const Unit& unit, const AttributeValue& value)
+    : unit_(&unit), cursor_(unit.range_section()), base_(unit.base_address()) {
+  const auto offset = unit.range_list(value);
+  if (offset)
+    cursor_.seek(*offset);
+  else
+    cursor_.fail();
+}
+
+bool RangeList::next(AddressRange& range) {
+  return unit_->encoding().version >= 5 ? next_new(range) : next_old(range);
+}
+
+bool RangeList::next_old(AddressRange& range) {
+  const std::uint8_t size = unit_->encoding().address_size;
+  const std::uint64_t base_marker =
+      size == 8 ? std::numeric_limits<std::uint64_t>::max() : std::numeric_limits<std::uint32_t>::max();
+  while (true) {
+    const std::uint64_t begin = cursor_.word(size);
+    const std::uint64_t end = cursor_.word(size);
+    ++entries_;
+    if (cursor_.failed() || (begin == 0 && end == 0)) return false;
+    if (begin == base_marker) {
+      base_ = end;
+    } else if (begin < end) {
+      range = {base_ + begin, base_ + end};
+      return true;
+    }
+  }
+}
+
+// An index that leads nowhere gives an address that is outside of all code.
+std::uint64_t RangeList::indexed() { return unit_->indexed_address(cursor_.uleb()).value_or(0); }
+
+bool RangeList::next_new(AddressRange& range) {
+  const std::uint8_t size = unit_->encoding().address_size;
+  while (true) {
+    range = {};
+    ++entries_;
+    switch (RangeEntry{cursor_.u8()}) {
+      case RangeEntry::base_addressx:
+        base_ = indexed();
+        break;
+      case RangeEntry::startx_endx:
+        range.begin = indexed();
+        range.end = indexed();
+        break;
+      case RangeEntry::startx_length:
+        range.begin = indexed();
+        range.end = range.begin + cursor_.uleb();
+        break;
+      case RangeEntry::offset_pair:
+        range.begin = base_ + cursor_.uleb();
+        range.end = base_ + cursor_.uleb();
+        break;
+      case RangeEntry::base_address:
+        base_ = cursor_.word(size);
+        break;
+      case RangeEntry::start_end:
+        range.begin = cursor_.word(size);
+        range.end = cursor_.word(size);
+        break;
+      case RangeEntry::start_length:
+        range.begin = cursor_.word(size);
+        range.end = range.begin + cursor_.uleb();
+        break;
+      default:  // the end, and what nobody knows
+        return false;
+    }
+    if (cursor_.failed()) return false;
+    if (range.begin < range.end) return true;
+  }
+}
+
+AddressRange plain_range(const Unit& unit, const AttributeValue& low_pc, const AttributeValue& high_pc) {
+  const auto low = unit.address(low_pc);
+  if (!low || !high_pc.exists()) return {};
+  if (is_address_form(high_pc.form)) return {*low, unit.address(high_pc).value_or(0)};
+  return {*low, *low + high_pc.number};
+}
+
+}  // namespace ddprof

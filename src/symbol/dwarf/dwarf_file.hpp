@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "elf/elf_file.hpp"
+#include "symbol/dwarf/abbreviations.hpp"
+#include "symbol/dwarf/dwarf_problem.hpp"
+#include "symbol/dwarf/dwarf_sections.hpp"
+#include "symbol/dwarf/unit.hpp"
+#include "symbol/dwarf/work_budget.hpp"
+
+namespace ddprof {
+
+// One file with debug information: its sections, where its units are, and the units that were read last.
+class DwarfFile {
+ public:
+  DwarfFile(const ElfFile& file, DwarfSections::Kind kind, DwarfProblem& problem, WorkBudget& budget);
+
+  [[nodiscard]] std::span<const std::byte> section(DwarfSection section) { return sections_.get(section); }
+  [[nodiscard]] DwarfProblem& problem() { return *problem_; }
+  [[nodiscard]] WorkBudget& budget() { return *budget_; }
+  // What dwz moved elsewhere; null when there is none.
+  [[nodiscard]] DwarfFile* supplementary() const { return supplementary_; }
+  void set_supplementary(DwarfFile* file) { supplementary_ = file; }
+
+  // Offsets of all units in .debug_info, ascending.
+  [[nodiscard]] std::span<const std::uint64_t> units();
+  // The unit at an offset of units(), or the one around an entry; null when it cannot be read.
+  std::shared_ptr<const Unit> unit_at(std::uint64_t offset);
+  std::shared_ptr<const Unit> unit_around(std::uint64_t entry);
+
+  std::shared_ptr<const AbbreviationTable> abbreviations(std::uint64_t offset, const DwarfEncoding& encoding);
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  using TableKey = std::pair<std::uint64_t, DwarfEncoding>;
+
+  DwarfSections sections_;
+  DwarfProblem* problem_;
+  WorkBudget* budget_;
+  DwarfFile* supplementary_ = nullptr;
+  bool units_are_read_ = false;
+  std::vector<std::uint64_t> units_;
+  std::map<std::uint64_t, std::shared_ptr<const Unit>> read_units_;
+  std::map<TableKey, std::shared_ptr<const AbbreviationTable>> tables_;
+  std::size_t table_bytes_ = 0;
+};
+
+}  // namespace ddprof

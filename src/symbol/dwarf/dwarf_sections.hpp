@@ -1,0 +1,51 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "elf/elf_file.hpp"
+#include "symbol/dwarf/dwarf_problem.hpp"
+
+namespace ddprof {
+
+enum class DwarfSection : std::uint8_t {
+  info,
+  abbrev,
+  line,
+  line_str,
+  str,
+  str_offsets,
+  addr,
+  aranges,
+  ranges,
+  rnglists,
+  cu_index,
+};
+inline constexpr std::size_t kDwarfSectionCount = 11;
+
+// The debug sections of one file. Compressed ones are inflated when they are first asked for, and kept.
+class DwarfSections {
+ public:
+  enum class Kind { whole, split };  // split: the sections of a .dwo or .dwp, whose names end in .dwo
+  DwarfSections(const ElfFile& file, Kind kind, DwarfProblem& problem);
+
+  // Empty when the file has no such section.
+  [[nodiscard]] std::span<const std::byte> get(DwarfSection section);
+  [[nodiscard]] std::size_t memory_bytes() const;
+
+ private:
+  const ElfFile* file_;
+  DwarfProblem* problem_;
+  struct Slot {
+    ElfSection header;
+    std::vector<std::byte> inflated;
+    std::span<const std::byte> bytes;
+    bool is_pending = false;  // compressed, not yet asked for
+  };
+  std::array<Slot, kDwarfSectionCount> slots_;
+};
+
+}  // namespace ddprof

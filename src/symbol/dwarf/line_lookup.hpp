@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "symbol/dwarf/code_bounds.hpp"
+#include "symbol/dwarf/line_program.hpp"
+#include "symbol/dwarf/work_budget.hpp"
+
+namespace ddprof {
+
+// A line, with its file as a number of the program that told it.
+struct FoundLine {
+  std::uint64_t file = 0;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  bool is_found = false;
+};
+
+// The lines of sorted addresses, in their order.
+[[nodiscard]] std::vector<FoundLine> find_lines(const LineProgram& program,
+                                                std::span<const std::uint64_t> addresses,
+                                                const CodeBounds& bounds, WorkBudget& budget);
+
+}  // namespace ddprof

@@ -1,0 +1,54 @@
+#include "symbol/dwarf/unit_calls.hpp"
+
+#include <optional>
+
+namespace ddprof {
+
+void UnitCalls::find(const Unit& unit, std::span<const std::uint64_t> addresses,
+                     const DebugInfo::Take& take) {
+  names_.trim();
+  paths_.clear();
+  const auto program = LineProgram::parse(unit);
+  std::vector<FoundLine> lines(addresses.size());
+  if (program) lines = find_lines(*program, addresses, bounds_, budget_);
+
+  const auto rest = split_units_.find(unit);
+  const Unit& functions = rest != nullptr ? *rest : unit;
+  FunctionWalk walk(functions, addresses, bounds_);
+  walk.run();
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const std::uint32_t innermost = walk.innermost()[i];
+    if (innermost == FunctionNode::kNone && !lines[i].is_found) continue;
+    chain(functions, walk, innermost, lines[i], program ? &*program : nullptr);
+    take(addresses[i], calls_);
+  }
+  if (rest != nullptr) names_.clear();  // its file goes away
+}
+
+// From the inside out: the line of the code, then, for each call that was inlined, the line where it was.
+void UnitCalls::chain(const Unit& unit, const FunctionWalk& walk, std::uint32_t node, const FoundLine& line,
+                      const LineProgram* program) {
+  calls_.clear();
+  SourceCall call;
+  if (line.is_found) call = {{}, {}, path(program, line.file), line.line, line.column, 0};
+  if (node == FunctionNode::kNone) calls_.push_back(call);
+  while (node != FunctionNode::kNone) {
+    const FunctionNode& function = walk.node(node);
+    const FunctionName name = names_.find(unit, function.entry);
+    call.linker_name = name.linker_name;
+    call.name = name.name;
+    call.start_line = name.start_line;
+    calls_.push_back(call);
+    call = {{}, {}, path(program, function.call_file), function.call_line, function.call_column, 0};
+    node = function.parent;
+  }
+}
+
+std::string_view UnitCalls::path(const LineProgram* program, std::uint64_t file) {
+  if (program == nullptr) return {};
+  const auto found = paths_.find(file);
+  if (found != paths_.end()) return found->second;
+  return paths_.emplace(file, program->path(file)).first->second;
+}
+
+}  // namespace ddprof

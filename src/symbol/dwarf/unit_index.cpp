@@ -1,0 +1,185 @@
+#include "symbol/dwarf/unit_index.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "symbol/dwarf/address_ranges.hpp"
+#include "symbol/dwarf/line_program.hpp"
+#include "symbol/dwarf/line_rows.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// 16 bytes each: enough for every function of a program with a million of them in sections of their own.
+constexpr std::size_t kMaxRanges = std::size_t{1} << 23U;
+// How many ranges may lie inside of one that begins before them.
+constexpr std::size_t kMaxNesting = 16;
+
+}  // namespace
+
+class UnitIndex::Builder {
+ public:
+  Builder(DwarfFile& file, const CodeBounds& bounds)
+      : file_(file), bounds_(bounds), has_ranges_(file.units().size()) {}
+
+  void read_aranges();
+  void read_roots();
+  std::vector<Range> finish() &&;
+
+ private:
+  void read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding);
+  void read_root(std::uint32_t number);
+  void read_unit(const Unit& unit, std::uint32_t number);
+  void read_lines(const Unit& unit, std::uint32_t number);
+  void add(std::uint32_t unit, std::uint64_t begin, std::uint64_t end);
+
+  DwarfFile& file_;
+  const CodeBounds& bounds_;
+  std::vector<bool> has_ranges_;
+  std::vector<Range> ranges_;
+};
+
+void UnitIndex::Builder::add(std::uint32_t unit, std::uint64_t begin, std::uint64_t end) {
+  has_ranges_[unit] = true;
+  if (!bounds_.contain(begin, end)) return;
+  constexpr std::uint64_t kMaxSize = std::numeric_limits<std::uint32_t>::max();
+  const auto size = static_cast<std::uint32_t>(std::min(end - begin, kMaxSize));
+  if (!ranges_.empty()) {
+    Range& last = ranges_.back();
+    if (last.unit == unit && last.begin + last.size == begin && last.size + std::uint64_t{size} <= kMaxSize) {
+      last.size += size;
+      return;
+    }
+  }
+  if (ranges_.size() < kMaxRanges)
+    ranges_.push_back({begin, size, unit});
+  else
+    file_.problem().note("unit at {:#x}: too many ranges before it", file_.units()[unit]);
+}
+
+void UnitIndex::Builder::read_aranges() {
+  DwarfCursor cursor(file_.section(DwarfSection::aranges));
+  while (!cursor.at_end()) {
+    DwarfEncoding encoding;
+    const std::uint64_t length = read_initial_length(cursor, encoding);
+    const std::uint64_t end = cursor.offset() + length;
+    if (cursor.failed() || length > cursor.left()) {
+      file_.problem().note(".debug_aranges: a set ends outside of it");
+      return;
+    }
+    read_arange_set(cursor, encoding);
+    cursor.seek(end);
+  }
+}
+
+void UnitIndex::Builder::read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding) {
+  const std::uint64_t start = cursor.offset() - (encoding.offset_size == 8 ? 12U : 4U);
+  cursor.skip(2);  // version: 2 in all of DWARF 2 to 5
+  const std::uint64_t offset = cursor.word(encoding.offset_size);
+  const std::uint8_t size = cursor.u8();
+  const std::uint8_t segment_size = cursor.u8();
+  const auto units = file_.units();
+  const auto unit = std::lower_bound(units.begin(), units.end(), offset);
+  if (cursor.failed() || unit == units.end() || *unit != offset || (size != 8 && size != 4) ||
+      segment_size != 0) {
+    file_.problem().note(".debug_aranges: the set at {:#x} is of no unit", start);
+    return;
+  }
+  // Pairs are aligned to their own size, counted from the start of the set.
+  const std::uint64_t pair = std::uint64_t{2} * size;
+  cursor.skip((pair - (cursor.offset() - start) % pair) % pair);
+  const auto number = static_cast<std::uint32_t>(unit - units.begin());
+  while (true) {
+    const std::uint64_t begin = cursor.word(size);
+    const std::uint64_t length = cursor.word(size);
+    if (cursor.failed() || (begin == 0 && length == 0)) return;
+    add(number, begin, begin + length);
+  }
+}
+
+void UnitIndex::Builder::read_roots() {
+  for (std::uint32_t unit = 0; unit < has_ranges_.size(); ++unit) {
+    if (has_ranges_[unit]) continue;
+    if (file_.budget().is_spent()) {
+      file_.problem().note("unit at {:#x}: what comes before it is more work than it is worth",
+                           file_.units()[unit]);
+      return;
+    }
+    read_root(unit);
+  }
+}
+
+// Only the abbreviation of the root entry is read: there may be tens of thousands of units.
+void UnitIndex::Builder::read_root(std::uint32_t number) {
+  const auto info = file_.section(DwarfSection::info);
+  const auto header = read_unit_header(info, file_.units()[number]);
+  if (!header) {
+    file_.problem().note("unit at {:#x}: its header is not one of DWARF 2 to 5", file_.units()[number]);
+    return;
+  }
+  if (header->type == DwarfUnitType::type || header->type == DwarfUnitType::partial) return;
+  const std::uint64_t code = DwarfCursor(info.first(header->end), header->root).uleb();
+  if (code == 0) return;
+  auto table = std::make_shared<const AbbreviationTable>(AbbreviationTable::parse(
+      file_.section(DwarfSection::abbrev), header->abbreviations, header->encoding, file_.problem(), code));
+  file_.budget().spend(table->attribute_count());
+  read_unit(Unit(file_, *header, std::move(table)), number);
+}
+
+void UnitIndex::Builder::read_unit(const Unit& unit, std::uint32_t number) {
+  const Unit::Root& root = unit.root();
+  if (root.ranges.exists()) {
+    RangeList list(unit, root.ranges);
+    for (AddressRange range; list.next(range) && file_.budget().spend(1);)
+      add(number, range.begin, range.end);
+  } else if (root.low_pc.exists() && root.high_pc.exists()) {
+    const AddressRange range = plain_range(unit, root.low_pc, root.high_pc);
+    add(number, range.begin, range.end);
+  } else if (root.stmt_list) {
+    read_lines(unit, number);
+  }
+}
+
+void UnitIndex::Builder::read_lines(const Unit& unit, std::uint32_t number) {
+  const auto program = LineProgram::parse(unit);
+  if (!program) return;
+  if (!file_.budget().spend(program->instructions().size())) return;
+  LineRows rows(*program);
+  std::optional<std::uint64_t> begin;
+  while (const LineRow* row = rows.next()) {
+    if (!begin) begin = row->address;
+    if (!row->ends_sequence) continue;
+    add(number, *begin, row->address);
+    begin.reset();
+  }
+}
+
+std::vector<UnitIndex::Range> UnitIndex::Builder::finish() && {
+  std::stable_sort(ranges_.begin(), ranges_.end(),
+                   [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  ranges_.shrink_to_fit();
+  return std::move(ranges_);
+}
+
+UnitIndex UnitIndex::build(DwarfFile& file, const CodeBounds& bounds) {
+  Builder builder(file, bounds);
+  builder.read_aranges();
+  builder.read_roots();
+  UnitIndex index;
+  index.ranges_ = std::move(builder).finish();
+  return index;
+}
+
+std::optional<std::uint32_t> UnitIndex::find(std::uint64_t address) const {
+  auto after =
+      std::upper_bound(ranges_.begin(), ranges_.end(), address,
+                       [](std::uint64_t wanted, const Range& range) { return wanted < range.begin; });
+  for (std::size_t i = 0; i < kMaxNesting && after != ranges_.begin(); ++i) {
+    --after;
+    if (address - after->begin < after->size) return after->unit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddprof
