@@ -146,12 +146,12 @@ void UnitIndex::Builder::read_lines(const Unit& unit, std::uint32_t number) {
   if (!program) return;
   if (!file_.budget().spend(program->instructions().size())) return;
   LineRows rows(*program);
-  std::optional<std::uint64_t> begin;
+  std::uint64_t begin = 0;
+  bool is_first = true;  // of its sequence
   while (const LineRow* row = rows.next()) {
-    if (!begin) begin = row->address;
-    if (!row->ends_sequence) continue;
-    add(number, *begin, row->address);
-    begin.reset();
+    if (is_first) begin = row->address;
+    is_first = row->ends_sequence;
+    if (row->ends_sequence) add(number, begin, row->address);
   }
 }
 
