@@ -44,11 +44,12 @@ class Debuginfod : public testing::Test {
   [[nodiscard]] std::string cached_name(const BuildId& build_id) const {
     return "cache/debuginfod_client/" + build_id.hex() + "/debuginfo";
   }
-  // Everything below the cache folder.
+  // Everything below the cache folder that a server sent.
   [[nodiscard]] std::vector<std::string> cached_files() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(cache_.path()))
-      if (entry.is_regular_file()) names.push_back(entry.path().lexically_relative(cache_.path()));
+      if (entry.is_regular_file() && entry.path().filename() != "cache_clean_interval_s")
+        names.push_back(entry.path().lexically_relative(cache_.path()));
     return names;
   }
   [[nodiscard]] mode_t mode_of(const std::string& name) const {

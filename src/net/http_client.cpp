@@ -53,8 +53,7 @@ class Exchange {
     const Deadline deadline = within(options_.first_byte_timeout);
     TRY(stream_->write_all(std::as_bytes(std::span(request)), deadline));
     while (!parser_.is_header_done()) {
-      TRY(parse());
-      if (!parser_.is_header_done()) TRY(receive(deadline));
+      if (!TRY(parse())) TRY(receive(deadline));
     }
     return {};
   }
@@ -73,7 +72,8 @@ class Exchange {
   }
 
   Result<void> receive(Deadline deadline);
-  Result<void> parse();
+  // False when there is nothing to parse before more has been received.
+  Result<bool> parse();
   [[nodiscard]] Error too_large() const {
     return make_error(ErrorCode::exhausted, "larger than the {} bytes that are allowed", options_.max_bytes);
   }
@@ -97,16 +97,18 @@ Result<void> Exchange::receive(Deadline deadline) {
   return {};
 }
 
-Result<void> Exchange::parse() {
+Result<bool> Exchange::parse() {
   beast::error_code error;
-  if (is_at_end_ && received_.size() == 0) {
+  std::size_t used = 0;
+  if (received_.size() != 0) {
+    used = parser_.put(received_.data(), error);
+    received_.consume(used);
+  } else if (is_at_end_ && parser_.got_some()) {
     parser_.put_eof(error);
-  } else {
-    received_.consume(parser_.put(received_.data(), error));
   }
   if (error && error != http::error::need_more && error != http::error::need_buffer)
     return make_error(ErrorCode::corrupt, "not an HTTP answer: {}", error.message());
-  return {};
+  return used != 0 || parser_.is_done();
 }
 
 Result<std::uint64_t> Exchange::receive_body(const HttpSink& sink) {
@@ -119,7 +121,7 @@ Result<std::uint64_t> Exchange::receive_body(const HttpSink& sink) {
     auto& body = parser_.get().body();
     body.data = piece.data();
     body.size = piece.size();
-    TRY(parse());
+    const bool goes_on = TRY(parse());
     const std::size_t count = piece.size() - body.size;
     total += count;
     if (total > options_.max_bytes) return too_large();
@@ -128,7 +130,7 @@ Result<std::uint64_t> Exchange::receive_body(const HttpSink& sink) {
       enough = total + options_.progress_bytes;
       deadline = within(options_.progress_timeout);
     }
-    if (count == 0 && !parser_.is_done()) TRY(receive(deadline));
+    if (!goes_on && count == 0) TRY(receive(deadline));
   }
   return total;
 }
