@@ -78,6 +78,7 @@ class Formats(harness.SystemTest):
         seen = harness.last_json(result.stdout)
         self.assertEqual(seen["errors"], [])
         self.assertRegex(seen["title"], "split")
+        self.assertIn("all threads · cpu", seen["shown"])
         self.assertGreater(os.path.getsize(shot), 10_000, "the picture is empty")
 
     def test_speedscope_entries_hold_the_values_of_their_threads(self):
