@@ -5,7 +5,8 @@ set -eu
 build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
        libboost1.81-dev"
 test="clang clang-format clang-tidy libgtest-dev libgmock-dev libbenchmark-dev libdw-dev libelf-dev elfutils
-      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs npm chromium"
+      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs npm chromium
+      python3-jsonschema"
 
 wanted=""
 for group in "$@"; do

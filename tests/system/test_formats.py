@@ -81,6 +81,17 @@ class Formats(harness.SystemTest):
         self.assertIn("all threads · cpu", seen["shown"])
         self.assertGreater(os.path.getsize(shot), 10_000, "the picture is empty")
 
+    def test_speedscopes_own_schema_is_met(self):
+        try:
+            import jsonschema
+        except ImportError:
+            raise unittest.SkipTest("python3-jsonschema is not installed")
+        schema = os.path.join(judges(), "node_modules", "speedscope", "dist", "release", "file-format-schema.json")
+        path = self.path("recorded.speedscope.json")
+        result = self.ddprof("record", "-O", path, "--", self.puppet("split"), "1", "0.3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        jsonschema.validate(read_json(path), read_json(schema))
+
     def test_speedscope_entries_hold_the_values_of_their_threads(self):
         profile, original = read_json(self.convert("threads.speedscope.json")), self.recording().profile
         frames = profile["shared"]["frames"]
