@@ -3,10 +3,10 @@
 set -eu
 
 build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
-       libzstd-dev liblzma-dev libssl-dev libboost1.81-dev"
+       libzstd-dev liblzma-dev libssl-dev libboost1.81-dev libcapstone-dev"
 test="clang clang-format clang-tidy libgtest-dev libgmock-dev libbenchmark-dev libdw-dev libelf-dev elfutils
-      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs
-      dwz debuginfod openssl zstd"
+      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs npm chromium
+      python3-jsonschema dwz debuginfod openssl zstd llvm-19"
 
 wanted=""
 for group in "$@"; do
@@ -22,7 +22,7 @@ for package in $wanted; do
   dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed && continue
   # A toolchain that is already on the PATH (rustup, nvm) serves as well as Debian's.
   case $package in
-    rustc | nodejs) command -v "$(echo "$package" | sed s/nodejs/node/)" >/dev/null 2>&1 && continue ;;
+    rustc | nodejs | npm) command -v "$(echo "$package" | sed s/nodejs/node/)" >/dev/null 2>&1 && continue ;;
   esac
   missing="$missing $package"
 done

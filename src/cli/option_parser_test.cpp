@@ -198,6 +198,17 @@ TEST(Options, ReportTakesOneFileAndItsOwnOptions) {
   EXPECT_EQ(failure({"report", "a", "-F", "9"}).message, "--frequency: not an option of report");
 }
 
+TEST(Options, ConvertTakesTwoFilesAndAFormat) {
+  const Options options = parsed({"convert", "a.pprof", "--to", "speedscope", "-"});
+  EXPECT_EQ(options.command, Command::convert);
+  EXPECT_THAT(options.files, ElementsAre("a.pprof", "-"));
+  EXPECT_EQ(options.to, "speedscope");
+  EXPECT_EQ(failure({"convert", "a"}).message, "convert: needs a file to read and one to write");
+  EXPECT_EQ(failure({"convert", "a", "-"}).message, "convert: writing to a pipe needs a format");
+  EXPECT_EQ(failure({"convert", "a", "b.pb", "-n", "9"}).message, "--top: not an option of convert");
+  EXPECT_THAT(failure({"convert", "a", "b", "--to", "svg"}).message, HasSubstr("svg"));
+}
+
 TEST(Options, TheCommandLineWinsOverTheEnvironmentAndThatOverTheFile) {
   OptionFixture fixture;
   fixture.files["./ddprof.toml"] =

@@ -64,6 +64,15 @@ std::int64_t number_or(const json::array* column, std::size_t row, std::int64_t 
   return column != nullptr ? json_integer((*column)[row]).value_or(fallback) : fallback;
 }
 
+// For columns whose absence, null, -1 or nonsense all mean that nothing is known.
+std::optional<std::uint32_t> find_index(const json::array* column, std::optional<std::size_t> row,
+                                        std::size_t count) {
+  if (column == nullptr || !row || *row >= column->size()) return std::nullopt;
+  const std::int64_t index = number_or(column, *row, -1);
+  if (index < 0 || static_cast<std::size_t>(index) >= count) return std::nullopt;
+  return static_cast<std::uint32_t>(index);
+}
+
 }  // namespace
 
 Result<void> FirefoxStacks::read_strings(const json::object& shared) {
@@ -83,23 +92,13 @@ Result<void> FirefoxStacks::read_functions(const json::object& shared, std::size
   const json::array* lib = resources.find_column("lib");
   const json::object* sources = json_object(shared, "sources");
   const json::array* files = sources != nullptr ? json_array(*sources, "filename") : nullptr;
+  const std::size_t file_count = files != nullptr ? files->size() : 0;
   for (std::size_t row = 0; row < table.length(); ++row) {
     const std::uint32_t name = TRY(index_below((*names)[row], strings_.size(), "name of a function"));
-    std::string_view file;
-    const std::int64_t file_row = number_or(source, row, -1);
-    if (files != nullptr && file_row >= 0 && static_cast<std::size_t>(file_row) < files->size()) {
-      const std::int64_t text = json_integer((*files)[static_cast<std::size_t>(file_row)]).value_or(-1);
-      if (text >= 0 && static_cast<std::size_t>(text) < strings_.size())
-        file = strings_[static_cast<std::size_t>(text)];
-    }
-    Function function{
-        builder_->add_function(strings_[name], {}, file, std::max<std::int64_t>(number_or(line, row, 0), 0))};
-    const std::int64_t resource_row = number_or(resource, row, -1);
-    if (lib != nullptr && resource_row >= 0 && static_cast<std::size_t>(resource_row) < lib->size()) {
-      const std::int64_t number = json_integer((*lib)[static_cast<std::size_t>(resource_row)]).value_or(-1);
-      if (number >= 0 && static_cast<std::size_t>(number) < libs)
-        function.lib = static_cast<std::uint32_t>(number);
-    }
+    const auto file = find_index(files, find_index(source, row, file_count), strings_.size());
+    const std::int64_t start_line = std::max<std::int64_t>(number_or(line, row, 0), 0);
+    Function function{builder_->add_function(strings_[name], {}, file ? strings_[*file] : "", start_line)};
+    function.lib = find_index(lib, find_index(resource, row, resources.length()), libs).value_or(kNone);
     functions_.push_back(function);
   }
   return {};
@@ -120,9 +119,7 @@ Result<void> FirefoxStacks::read_frames(const json::object& shared, std::size_t 
     frame.depth = number_or(depth, row, 0);
     frame.line = std::max<std::int64_t>(number_or(line, row, 0), 0);
     frame.column = std::max<std::int64_t>(number_or(column, row, 0), 0);
-    const std::int64_t own_lib = number_or(lib, row, -1);
-    const bool has_own = own_lib >= 0 && static_cast<std::size_t>(own_lib) < libs;
-    frame.lib = has_own ? static_cast<std::uint32_t>(own_lib) : functions_[frame.function].lib;
+    frame.lib = find_index(lib, row, libs).value_or(functions_[frame.function].lib);
     frames_.push_back(frame);
   }
   return {};

@@ -148,7 +148,8 @@ class SystemTest(unittest.TestCase):
         options.setdefault("timeout", 120)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("env", self.environment())
-        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, **options)
+        options.setdefault("cwd", self.folder)
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
     def ddprof(self, *arguments, **options):
         return self.run_command([self.binary, *arguments], **options)

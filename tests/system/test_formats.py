@@ -1,0 +1,230 @@
+"""One recording in every format that is written, each read by the program or the document that defines it."""
+
+import collections
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import unittest
+
+import harness
+import pprof
+
+FORMATS = os.path.join(harness.REPOSITORY, "tests", "formats")
+sys.path.insert(0, FORMATS)
+import check_firefox  # noqa: E402
+
+BROWSER = "/usr/bin/chromium"
+
+
+def read_json(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def judges():
+    """The folder with the npm packages of tests/formats, installed when they are missing or others."""
+    folder = os.path.join(harness.REPOSITORY, "build", "formats")
+    lock = os.path.join(FORMATS, "package-lock.json")
+    stamp = os.path.join(folder, "installed")
+    if os.path.exists(stamp) and harness.read_text(stamp) == harness.read_text(lock):
+        return folder
+    if not shutil.which("npm"):
+        raise unittest.SkipTest("npm is not installed")
+    os.makedirs(folder, exist_ok=True)
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy2(os.path.join(FORMATS, name), folder)
+    result = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, timeout=200)
+    if result.returncode != 0:
+        raise unittest.SkipTest("npm could not install the judges: %s" % result.stdout.strip().splitlines()[-1])
+    shutil.copy2(lock, stamp)
+    return folder
+
+
+class Formats(harness.SystemTest):
+    recorded = None
+
+    def recording(self):
+        if Formats.recorded is None:
+            Formats.recorded = self.record([self.puppet("split"), "2", "0.5"], ["-F", "499"])
+        return Formats.recorded
+
+    def convert(self, name, source=None):
+        path = self.path(name)
+        result = self.ddprof("convert", source or self.recording().path, path)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return path
+
+    def node(self, script, *arguments):
+        return self.run_command(["node", os.path.join(FORMATS, script), *arguments], cwd=judges())
+
+    def totals(self, profile, column=harness.CPU):
+        """CPU time by thread and stack, root first."""
+        sums = collections.Counter()
+        for sample in profile.samples:
+            sums[sample.labels.get(harness.THREAD_ID), tuple(reversed(sample.stack))] += sample.values[profile.types.index(column)]
+        return +sums
+
+    def test_speedscope_opens_the_file_in_a_browser(self):
+        if not os.path.exists(BROWSER):
+            raise unittest.SkipTest("chromium is not installed")
+        path = self.convert("cpu.speedscope.json")
+        shot = os.path.join(harness.REPOSITORY, "build", "speedscope.png")
+        result = self.node("open_speedscope.mjs", path, shot)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        seen = harness.last_json(result.stdout)
+        self.assertEqual(seen["errors"], [])
+        self.assertRegex(seen["title"], "split")
+        self.assertIn("all threads · cpu", seen["shown"])
+        self.assertGreater(os.path.getsize(shot), 10_000, "the picture is empty")
+
+    def test_speedscopes_own_schema_is_met(self):
+        try:
+            import jsonschema
+        except ImportError:
+            raise unittest.SkipTest("python3-jsonschema is not installed")
+        schema = os.path.join(judges(), "node_modules", "speedscope", "dist", "release", "file-format-schema.json")
+        path = self.path("recorded.speedscope.json")
+        result = self.ddprof("record", "-O", path, "--", self.puppet("split"), "1", "0.3")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        jsonschema.validate(read_json(path), read_json(schema))
+
+    def test_speedscope_entries_hold_the_values_of_their_threads(self):
+        profile, original = read_json(self.convert("threads.speedscope.json")), self.recording().profile
+        frames = profile["shared"]["frames"]
+        for column, unit in ((harness.CPU, "nanoseconds"), (harness.COUNT, "none")):
+            name = column.split("/")[0]
+            sums = collections.Counter()
+            for entry in profile["profiles"]:
+                if entry["name"].startswith("all threads") or not entry["name"].endswith(" " + name):
+                    continue
+                self.assertEqual(entry["unit"], unit)
+                self.assertEqual(entry["endValue"], sum(entry["weights"]))
+                tid = int(entry["name"].split("tid ")[1].split(" ")[0])
+                for stack, weight in zip(entry["samples"], entry["weights"]):
+                    sums[tid, tuple(frames[frame]["name"] for frame in stack)] += weight
+            self.assertEqual(sums, self.totals(original, column))
+
+    def test_the_firefox_file_is_what_its_format_demands(self):
+        for name in ("cpu.firefox.json", "cpu.firefox.json.gz"):
+            with self.subTest(name):
+                profile = check_firefox.check(self.convert(name))
+                sums = collections.Counter()
+                for thread in profile["threads"]:
+                    for stack, weight in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
+                        sums[thread["tid"], self.firefox_stack(profile, stack)] += round(weight * 1e6)
+                self.assertEqual(sums, self.totals(self.recording().profile))
+
+    @staticmethod
+    def firefox_stack(profile, stack):
+        shared, names = profile["shared"], []
+        while stack is not None:
+            function = shared["frameTable"]["func"][shared["stackTable"]["frame"][stack]]
+            names.append(shared["stringArray"][shared["funcTable"]["name"][function]])
+            offset = shared["stackTable"]["prefixOffset"][stack]
+            stack = stack - offset if offset else None
+        return tuple(reversed(names))
+
+    def test_npms_pprof_format_agrees_on_every_value(self):
+        path, original = self.convert("cpu.pb"), self.recording().profile
+        result = self.node("read_pprof.mjs", path)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        seen = json.loads(result.stdout)
+        self.assertEqual(seen["types"], original.types)
+        self.assertEqual(int(seen["period"]), original.period)
+        self.assertEqual(len(seen["samples"]), len(original.samples))
+        for theirs, ours in zip(seen["samples"], original.samples):
+            self.assertEqual([int(value) for value in theirs["values"]], ours.values)
+            self.assertEqual({key: str(value) for key, value in ours.labels.items()}, dict(theirs["labels"]))
+            names = [line["name"] for location in theirs["stack"] for line in location["lines"]]
+            self.assertEqual(names, ours.stack)
+            self.assertEqual([int(location["address"]) for location in theirs["stack"]], ours.addresses)
+
+    def test_gos_pprof_agrees_on_every_value(self):
+        if not shutil.which("go"):
+            raise unittest.SkipTest("go is not installed")
+        values = []
+        for line in self.go_raw(self.convert("go.pb.gz")).split("Samples:\n")[1].split("Locations\n")[0].splitlines()[1:]:
+            numbers, colon, _ = line.partition(":")
+            if colon and numbers.strip() and all(word.lstrip("-").isdigit() for word in numbers.split()):
+                values.append([int(word) for word in numbers.split()])
+        self.assertEqual(values, [sample.values for sample in self.recording().profile.samples])
+
+    def go_raw(self, path):
+        result = self.run_command(["go", "tool", "pprof", "-symbolize=none", "-raw", path],
+                                  env=dict(os.environ, HOME=self.folder, GOCACHE=self.folder, GOFLAGS=""))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def test_legacy_profiles_mean_what_gos_pprof_says(self):
+        if not shutil.which("go"):
+            raise unittest.SkipTest("go is not installed")
+        maps = b"00400000-00402000 r-xp 00000000 08:02 5 /usr/bin/app\n"
+        words = [0, 3, 0, 10000, 0, 5, 2, 0x400123, 0x400457, 2, 3, 0x400200, 0x400300, 0x400457, 0, 1, 0]
+        cases = {"cpu.prof": struct.pack("<%dQ" % len(words), *words) + maps,
+                 "heap.prof": b"heap profile: 3: 3072 [5: 4096] @ heap_v2/524288\n 2: 2048 [4: 3072] @ 0x400101 0x400457\n"
+                              b" 1: 1024 [1: 1024] @ 0x400201\n\nMAPPED_LIBRARIES:\n" + maps}
+        for name, content in cases.items():
+            with self.subTest(name):
+                with open(self.path(name), "wb") as file:
+                    file.write(content)
+                theirs = self.legacy_samples(self.go_raw(self.path(name)))
+                ours = self.legacy_samples(self.go_raw(self.convert(name + ".pb.gz", self.path(name))))
+                self.assertEqual(ours, theirs)
+                self.assertEqual(len(ours), 2)
+
+    @staticmethod
+    def legacy_samples(raw):
+        """Values, and the addresses of their stacks."""
+        samples, addresses, section = [], {}, None
+        for line in raw.splitlines():
+            if line in ("Samples:", "Locations", "Mappings"):
+                section = line
+            elif section == "Samples:" and ": " in line and line.split(":")[0].split()[0].isdigit() and line[0] == " ":
+                numbers, _, stack = line.partition(":")
+                samples.append((numbers.split(), stack.split()))
+            elif section == "Locations" and ":" in line:
+                number, address = line.split(":")[0].strip(), line.split(":")[1].split()[0]
+                addresses[number] = address
+        return [(values, [addresses[number] for number in stack]) for values, stack in samples]
+
+    def test_every_format_can_be_read_again(self):
+        expected = harness.Recording.cpu_ns(self.recording())
+        for name in ("a.pb.gz", "a.pb", "a.pprof", "a.folded", "a.speedscope.json", "a.firefox.json", "a.firefox.json.gz"):
+            with self.subTest(name):
+                again = pprof.read(self.convert(name + ".again.pb.gz", self.convert(name)))
+                column = harness.CPU if harness.CPU in again.types else harness.COUNT
+                self.assertEqual(pprof.total(again, column), expected)
+                report = self.ddprof("report", self.path(name))
+                self.assertEqual(report.returncode, 0, report.stderr)
+                self.assertIn("spend_70", report.stdout)
+
+    def test_pipes_are_read_and_written(self):
+        with open(self.recording().path, "rb") as source:
+            result = self.run_command([self.binary, "convert", "-", "-", "--to", "folded"], stdin=source)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stdout, harness.read_text(self.convert("b.folded")))
+
+    def test_what_cannot_be_converted_is_said_and_nothing_is_left(self):
+        with open(self.path("nonsense"), "wb") as file:
+            file.write(b"hello\n")
+        for arguments, status, words in (
+                (["nonsense", "x.pb.gz"], 1, ["nonsense", "no known format"]),
+                (["no_such_file", "x.pb.gz"], 1, ["no_such_file", "no such file"]),
+                ([self.recording().path, "x.speedscop.json"], 1, ["did you mean .speedscope.json"]),
+                ([self.recording().path, "no_such_folder/x.pb.gz"], 1, ["no_such_folder"]),
+                ([self.recording().path], 2, ["convert: needs a file to read and one to write"]),
+                ([self.recording().path, "-"], 2, ["--to"]),
+                ([self.recording().path, "x.pb", "--to", "foldet"], 2, ["foldet", "folded"])):
+            with self.subTest(arguments):
+                result = self.ddprof("convert", *arguments)
+                self.assertEqual(result.returncode, status, result.stderr)
+                self.assert_one_clear_line(result.stderr, *words)
+                self.assertFalse([name for name in os.listdir(self.folder) if name.startswith("x.")])
+
+
+if __name__ == "__main__":
+    unittest.main()
