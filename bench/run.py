@@ -15,6 +15,7 @@ import memory  # noqa: E402
 import micro  # noqa: E402
 import own_cost  # noqa: E402
 import report  # noqa: E402
+import report_command  # noqa: E402
 import slow_down  # noqa: E402
 import storms  # noqa: E402
 
@@ -30,6 +31,7 @@ MEASUREMENTS = (
     ("storms", "Storms", storms.storms),
     ("large_program", "Memory", memory.large_program),
     ("growth", "Growth", memory.growth),
+    ("report", "Reading a profile", report_command.million_samples),
 )
 
 

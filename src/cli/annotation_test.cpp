@@ -121,13 +121,13 @@ TEST(Annotation, AFunctionIsMeantByItsNameOrAPartThatOnlyItHas) {
   ReportFixture fixture;
   fixture.add("net::work(int)", 100)
       .add("network", 100)
-      .add("work_more<int>()", 100)
+      .add("work_more()", 100)
       .add("unique_name()", 100);
   EXPECT_THAT(fixture.render({.annotate = "work"}), HasSubstr("\nnet::work(int) in app\n"));
   EXPECT_THAT(fixture.render({.annotate = "network"}), HasSubstr("\nnetwork in app\n"));
   EXPECT_THAT(fixture.render({.annotate = "que_na"}), HasSubstr("\nunique_name() in app\n"));
   EXPECT_EQ(fixture.failure({.annotate = "wor"}).message,
-            "--annotate wor: 3 functions match: net::work(int), network, work_more<int>()");
+            "--annotate wor: 3 functions match: net::work(int), network, work_more()");
   EXPECT_EQ(fixture.failure({.annotate = "absent"}).message,
             "--annotate absent: no function with samples has this name");
 }

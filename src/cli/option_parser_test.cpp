@@ -193,6 +193,18 @@ TEST(Options, ReportTakesOneFileAndItsOwnOptions) {
   const Options options = parsed({"report", "cpu.pprof", "--top", "5"});
   EXPECT_THAT(options.files, ElementsAre("cpu.pprof"));
   EXPECT_EQ(options.top, 5);
+  const Options filtered = parsed(
+      {"report",    "--focus", "a",          "--focus=b", "--ignore",     "c",    "--thread",      "7",
+       "--process", "app",     "--annotate", "main",      "--source-dir", "/src", "--sample-type", "cpu",
+       "--modules", "--lines", "--json",     "cpu.pprof"});
+  EXPECT_THAT(filtered.focus, ElementsAre("a", "b"));
+  EXPECT_THAT(filtered.ignore, ElementsAre("c"));
+  EXPECT_EQ(filtered.thread, "7");
+  EXPECT_EQ(filtered.process, "app");
+  EXPECT_EQ(filtered.annotate, "main");
+  EXPECT_EQ(filtered.source_dir, "/src");
+  EXPECT_EQ(filtered.sample_type, "cpu");
+  EXPECT_TRUE(filtered.modules && filtered.lines && filtered.json);
   EXPECT_EQ(failure({"report"}).message, "report: needs a profile file");
   EXPECT_EQ(failure({"report", "a", "b"}).message, "report: takes one profile file");
   EXPECT_EQ(failure({"report", "a", "-F", "9"}).message, "--frequency: not an option of report");
