@@ -196,8 +196,24 @@ def same_file(ours, theirs):
     return ours == theirs or os.path.normpath(ours) == os.path.normpath(theirs)
 
 
+def symbols_by_address(path):
+    """Names that share an address: identical functions are folded into one."""
+    text = subprocess.run(["nm", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    at, names = {}, collections.defaultdict(set)
+    for parts in map(str.split, text.splitlines()):
+        if len(parts) == 3:
+            at[parts[2]] = parts[0]
+            names[parts[0]].add(parts[2])
+    return {name: names[address] for name, address in at.items()}
+
+
 # Differences that are not errors, with the reason.
-def explanation(ours, theirs):
+def explanation(ours, theirs, aliases):
+    if ours and theirs and ours[:-1] == theirs[:-1] and ours[-1].function in aliases.get(theirs[-1].function, ()):
+        if is_same([ours[-1]._replace(function="")], [theirs[-1]._replace(function="")]):
+            return "another name of the same code"
+    if len(ours) == 1 and ours[0].function.endswith("@plt"):
+        return "an entry of the PLT: the judge names the nearest symbol"
     if not theirs or all(frame.function in ("", "??") for frame in theirs):
         return "the judge knows nothing here"
     if len(ours) == len(theirs):
@@ -225,14 +241,15 @@ def judge(row, place, profile):
     truth = row.judge(place, sorted(chains))
     result = collections.Counter()
     reasons, wrong = collections.Counter(), []
+    aliases = symbols_by_address(judged_file(place))
     for address, ours in sorted(chains.items()):
         theirs = truth.get(address, [])
         result["addresses"] += 1
         result["frames"] += len(ours)
         if is_same(ours, theirs):
             result["equal"] += 1
-        elif explanation(ours, theirs):
-            reasons[explanation(ours, theirs)] += 1
+        elif explanation(ours, theirs, aliases):
+            reasons[explanation(ours, theirs, aliases)] += 1
         else:
             wrong.append((address, ours, theirs))
     return result, reasons, wrong

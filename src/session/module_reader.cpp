@@ -32,12 +32,15 @@ ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder
       info_problem_ = opened.error().message;
     }
   }
+  if (!info_) go_lines_ = GoLines::find(*file_->elf);
   if (const ElfFile* found = files_.with_symbol_table(); found != nullptr && !is_own(found))
     symbols_ = SymbolTable::build(*found);
   drop_pages();
 }
 
 void ModuleReader::take_symbol(std::uint64_t address, const DebugInfo::Take& take) const {
+  const auto take_calls = [&](std::span<const SourceCall> calls) { take(address, calls); };
+  if (go_lines_ && go_lines_->find(address, take_calls)) return;
   const auto symbol = symbols_ ? symbols_->find(address) : std::nullopt;
   if (!symbol) return take(address, {});
   const SourceCall call{.linker_name = symbol->name, .name = symbol->name};
@@ -52,10 +55,10 @@ std::size_t ModuleReader::read(std::span<const std::uint64_t> addresses, const D
     const auto at = std::lower_bound(addresses.begin(), addresses.end(), address) - addresses.begin();
     is_taken[static_cast<std::size_t>(at)] = true;
     std::vector<SourceCall> named(calls.begin(), calls.end());
-    if (!named.empty() && named.back().name.empty() && symbols_) {
-      if (const auto symbol = symbols_->find(address))
-        named.back().linker_name = named.back().name = symbol->name;
-    }
+    // As with a file that has its symbols itself: they know parts of functions that debug information does
+    // not.
+    const auto symbol = symbols_ && !named.empty() ? symbols_->find(address) : std::nullopt;
+    if (symbol) named.back().linker_name = named.back().name = symbol->name;
     take(address, named);
   };
   std::size_t units = 0;
@@ -75,6 +78,7 @@ std::string ModuleReader::description() const {
   const DebugImage* separate = files_.separate();
   const std::string place = separate != nullptr ? " in " + separate->place() : "";
   if (info_) return "debug information" + (is_own(files_.with_debug_info()) ? "" : place);
+  if (go_lines_) return "the table of Go's runtime";
   if (!symbols_) return "";
   return files_.symbol_origin() == SymbolOrigin::mini_debug_info ? "symbols in .gnu_debugdata"
                                                                  : "symbols" + place;

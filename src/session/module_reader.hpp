@@ -11,6 +11,7 @@
 #include "debugfile/debug_files.hpp"
 #include "process/file_registry.hpp"
 #include "symbol/dwarf/debug_info.hpp"
+#include "symbol/go_lines.hpp"
 #include "symbol/symbol_table.hpp"
 
 namespace ddprof {
@@ -26,7 +27,7 @@ class ModuleReader {
   std::size_t read(std::span<const std::uint64_t> addresses, const DebugInfo::Take& take,
                    const DebugInfo::KeepGoing& keep_going);
 
-  [[nodiscard]] bool has_anything() const { return info_ || symbols_; }
+  [[nodiscard]] bool has_anything() const { return info_ || symbols_ || go_lines_; }
   [[nodiscard]] bool has_lines() const { return info_.has_value(); }
   // "debug information", "symbols of /usr/lib/debug/…": for people. Empty when there is nothing.
   [[nodiscard]] std::string description() const;
@@ -47,6 +48,7 @@ class ModuleReader {
   std::optional<DebugInfo> info_;
   std::string info_problem_;
   std::optional<SymbolTable> symbols_;  // of another file than this one
+  std::optional<GoLines> go_lines_;     // without debug information
 };
 
 }  // namespace ddprof

@@ -116,6 +116,7 @@ void FunctionNames::add_scopes(const Unit& unit, Resolved& resolved) {
   std::string text = scopes_of(around).prefix(around, named_by.offset);
   if (text.empty()) return;
   text += resolved.name.name;
+  if (!unit.file().budget().spend(text.size())) return;
   text_bytes_ += text.size();
   resolved.name.name = texts_.emplace_back(std::move(text));
 }

@@ -77,8 +77,9 @@ void FunctionWalk::enter_function(DwarfCursor& cursor, std::uint64_t entry, cons
   Function function = read_function(cursor, abbreviation);
   if (cursor.failed()) return;
   function.node.entry = entry;
-  if (abbreviation.tag == DwarfTag::inlined_subroutine) function.node.parent = around_.back();
-  const bool covers = cover(function);
+  const bool is_inlined = abbreviation.tag == DwarfTag::inlined_subroutine;
+  if (is_inlined) function.node.parent = around_.back();
+  const bool covers = cover(function, is_inlined);
   if (!abbreviation.has_children) return;
   if (covers)
     around_.push_back(static_cast<std::uint32_t>(nodes_.size() - 1));
@@ -124,7 +125,7 @@ FunctionWalk::Function FunctionWalk::read_function(DwarfCursor& cursor,
 
 // Adds a node when the function covers an address. What comes later is further inside, and takes its
 // addresses over.
-bool FunctionWalk::cover(const Function& function) {
+bool FunctionWalk::cover(const Function& function, bool is_inlined) {
   const auto node = static_cast<std::uint32_t>(nodes_.size());
   if (node >= kMaxNodes) {
     unit_.file().problem().note("unit at {:#x}: too many calls", unit_.header().offset);
@@ -133,24 +134,34 @@ bool FunctionWalk::cover(const Function& function) {
   bool covers = false;
   if (function.ranges.exists()) {
     RangeList list(unit_, function.ranges);
-    for (AddressRange range; list.next(range) && unit_.file().budget().spend(1);)
-      covers |= cover(range, node);
+    for (AddressRange range; list.next(range) && !unit_.file().budget().is_spent();)
+      covers |= cover(range, node, is_inlined);
+    unit_.file().budget().spend(list.entries());
   } else {
-    covers = cover(plain_range(unit_, function.low_pc, function.high_pc), node);
+    covers = cover(plain_range(unit_, function.low_pc, function.high_pc), node, is_inlined);
   }
   if (covers) nodes_.push_back(function.node);
   return covers;
 }
 
-bool FunctionWalk::cover(const AddressRange& range, std::uint32_t node) {
+// DWARF 2 tells the cold part of a function as a function of its own, after the calls that were inlined
+// there.
+bool FunctionWalk::takes_over(std::uint32_t current, bool is_inlined) const {
+  if (is_inlined || current == FunctionNode::kNone) return true;
+  return std::find(around_.begin(), around_.end(), current) != around_.end();
+}
+
+bool FunctionWalk::cover(const AddressRange& range, std::uint32_t node, bool is_inlined) {
   if (range.end <= addresses_.front() || range.begin > addresses_.back()) return false;
   if (!bounds_.contain(range.begin, range.end)) return false;
   const auto first = std::lower_bound(addresses_.begin(), addresses_.end(), range.begin);
   const auto last = std::lower_bound(first, addresses_.end(), range.end);
   const auto at = static_cast<std::size_t>(first - addresses_.begin());
   const auto count = static_cast<std::size_t>(last - first);
-  if (count == 0 || !unit_.file().budget().spend(count)) return false;
-  std::fill_n(innermost_.begin() + static_cast<std::ptrdiff_t>(at), count, node);
+  if (count == 0 || !unit_.file().budget().spend(count * (is_inlined ? 1 : around_.size()))) return false;
+  for (std::uint32_t& current : std::span(innermost_).subspan(at, count)) {
+    if (takes_over(current, is_inlined)) current = node;
+  }
   return true;
 }
 

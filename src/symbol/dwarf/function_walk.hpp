@@ -51,11 +51,11 @@ class FunctionWalk {
   bool visit(DwarfCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation, Pass pass);
   void enter_function(DwarfCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation, Pass pass);
   Function read_function(DwarfCursor& cursor, const Abbreviation& abbreviation) const;
-  bool cover(const Function& function);
-  bool cover(const AddressRange& range, std::uint32_t node);
+  bool cover(const Function& function, bool is_inlined);
+  bool cover(const AddressRange& range, std::uint32_t node, bool is_inlined);
+  [[nodiscard]] bool takes_over(std::uint32_t current, bool is_inlined) const;
   void skip_entry(DwarfCursor& cursor, const Abbreviation& abbreviation);
   void skip_children(DwarfCursor& cursor, std::uint64_t sibling);
-  void enter(std::uint32_t node) { around_.push_back(node); }
 
   const Unit& unit_;
   const AbbreviationTable& table_;

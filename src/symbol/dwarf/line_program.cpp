@@ -11,6 +11,9 @@ namespace {
 // What a column of the tables of version 5 holds (section 6.2.4.1).
 enum class LineContent : std::uint64_t { path = 1, directory_index = 2 };
 
+constexpr std::uint64_t kMaxFiles = std::uint64_t{1} << 20U;
+constexpr std::size_t kMaxPathBytes = 8192;
+
 struct LineColumn {
   LineContent content{};
   DwarfForm form{};
@@ -64,6 +67,7 @@ bool LineProgram::read_header(DwarfCursor& cursor) {
   }
   const std::uint64_t header_length = cursor.word(header_.encoding.offset_size);
   if (cursor.failed() || header_length > cursor.left()) return false;
+  if (!unit_->file().budget().spend(header_length)) return false;
   const std::uint64_t instructions = cursor.offset() + header_length;
   header_.min_instruction_length = cursor.u8();
   if (version >= 4) header_.max_operations = std::max<std::uint8_t>(cursor.u8(), 1);
@@ -94,15 +98,15 @@ std::vector<LineProgram::File> LineProgram::read_table(DwarfCursor& cursor) cons
   const std::uint64_t count = cursor.uleb();
   std::vector<File> files;
   if (columns.empty()) return files;
-  files.reserve(std::min(count, cursor.left()));
-  for (std::uint64_t i = 0; i < count && !cursor.at_end(); ++i) {
+  for (std::uint64_t i = 0; i < std::min(count, kMaxFiles); ++i) {
+    const std::uint64_t start = cursor.offset();
     File file;
     for (const LineColumn& column : columns) {
       const AttributeValue value = read_value(cursor, column.form, header_.encoding);
       if (column.content == LineContent::path) file.name = value;
       if (column.content == LineContent::directory_index) file.directory = value.number;
     }
-    if (cursor.failed()) break;
+    if (cursor.failed() || cursor.offset() == start) break;
     files.push_back(file);
   }
   return files;
@@ -110,8 +114,9 @@ std::vector<LineProgram::File> LineProgram::read_table(DwarfCursor& cursor) cons
 
 void LineProgram::read_old_files(DwarfCursor& cursor) {
   const auto read_name = [&cursor] { return AttributeValue{DwarfForm::string, 0, cursor.string()}; };
-  for (auto name = read_name(); !name.text.empty(); name = read_name()) directories_.push_back({name, 0});
-  for (auto name = read_name(); !name.text.empty(); name = read_name()) {
+  for (auto name = read_name(); !name.text.empty() && directories_.size() < kMaxFiles; name = read_name())
+    directories_.push_back({name, 0});
+  for (auto name = read_name(); !name.text.empty() && files_.size() < kMaxFiles; name = read_name()) {
     files_.push_back({name, cursor.uleb()});
     cursor.skip_leb();  // time of change
     cursor.skip_leb();  // size
@@ -141,7 +146,7 @@ std::string LineProgram::path(std::uint64_t number) const {
     append_path(path, unit_->string(unit_->root().comp_dir));
   append_path(path, directory);
   append_path(path, name);
-  return path;
+  return path.size() <= kMaxPathBytes ? path : std::string();
 }
 
 }  // namespace ddprof

@@ -45,6 +45,7 @@ std::shared_ptr<const Unit> SplitUnits::find_in_file(const Unit& skeleton) {
   if (elf == nullptr) return nullptr;
   file_.emplace(*elf, DwarfSections::Kind::split, problem_, budget_);
   for (const std::uint64_t offset : file_->units()) {
+    if (!budget_.spend(1)) return nullptr;
     const auto header = read_unit_header(file_->section(DwarfSection::info), offset);
     if (!header || header->type == DwarfUnitType::split_type) continue;
     auto table = file_->abbreviations(header->abbreviations, header->encoding);

@@ -1,5 +1,6 @@
 #include "symbol/dwarf/unit.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "elf/load.hpp"
@@ -15,6 +16,15 @@ std::optional<std::uint64_t> load_word(std::span<const std::byte> section, std::
   if (size == 8) return load<std::uint64_t>(section, base + index * size);
   const auto value = load<std::uint32_t>(section, base + index * size);
   return value ? std::optional<std::uint64_t>(*value) : std::nullopt;
+}
+
+// Real names end long before. Somebody who points into the middle of a megabyte without an end shall not have
+// all of it searched for each name.
+constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 16U;
+
+std::string_view load_text(std::span<const std::byte> section, std::uint64_t offset) {
+  if (offset >= section.size()) return {};
+  return load_string(section.subspan(offset, std::min(section.size() - offset, kMaxTextBytes)), 0);
 }
 
 }  // namespace
@@ -117,15 +127,15 @@ void Unit::attach_to(const Unit& skeleton) {
 std::string_view Unit::string(const AttributeValue& value) const {
   switch (value.form) {
     case DwarfForm::string:
-      return value.text;
+      return value.text.substr(0, kMaxTextBytes);
     case DwarfForm::strp:
-      return load_string(file_->section(DwarfSection::str), value.number);
+      return load_text(file_->section(DwarfSection::str), value.number);
     case DwarfForm::line_strp:
-      return load_string(file_->section(DwarfSection::line_str), value.number);
+      return load_text(file_->section(DwarfSection::line_str), value.number);
     case DwarfForm::gnu_strp_alt:
     case DwarfForm::strp_sup: {
       DwarfFile* other = file_->supplementary();
-      return other != nullptr ? load_string(other->section(DwarfSection::str), value.number)
+      return other != nullptr ? load_text(other->section(DwarfSection::str), value.number)
                               : std::string_view();
     }
     case DwarfForm::strx:
@@ -136,7 +146,7 @@ std::string_view Unit::string(const AttributeValue& value) const {
     case DwarfForm::gnu_str_index: {
       const auto offset = load_word(file_->section(DwarfSection::str_offsets), str_offsets_base_.value_or(0),
                                     value.number, encoding().offset_size);
-      return offset ? load_string(file_->section(DwarfSection::str), *offset) : std::string_view();
+      return offset ? load_text(file_->section(DwarfSection::str), *offset) : std::string_view();
     }
     default:
       return {};

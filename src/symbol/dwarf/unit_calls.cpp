@@ -1,6 +1,7 @@
 #include "symbol/dwarf/unit_calls.hpp"
 
 #include <optional>
+#include <utility>
 
 namespace ddprof {
 
@@ -19,6 +20,7 @@ void UnitCalls::find(const Unit& unit, std::span<const std::uint64_t> addresses,
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const std::uint32_t innermost = walk.innermost()[i];
     if (innermost == FunctionNode::kNone && !lines[i].is_found) continue;
+    if (budget_.is_spent()) break;
     chain(functions, walk, innermost, lines[i], program ? &*program : nullptr);
     take(addresses[i], calls_);
   }
@@ -32,7 +34,7 @@ void UnitCalls::chain(const Unit& unit, const FunctionWalk& walk, std::uint32_t 
   SourceCall call;
   if (line.is_found) call = {{}, {}, path(program, line.file), line.line, line.column, 0};
   if (node == FunctionNode::kNone) calls_.push_back(call);
-  while (node != FunctionNode::kNone) {
+  while (node != FunctionNode::kNone && budget_.spend(1)) {
     const FunctionNode& function = walk.node(node);
     const FunctionName name = names_.find(unit, function.entry);
     call.linker_name = name.linker_name;
@@ -48,7 +50,9 @@ std::string_view UnitCalls::path(const LineProgram* program, std::uint64_t file)
   if (program == nullptr) return {};
   const auto found = paths_.find(file);
   if (found != paths_.end()) return found->second;
-  return paths_.emplace(file, program->path(file)).first->second;
+  std::string path = program->path(file);
+  if (!budget_.spend(path.size())) return {};
+  return paths_.emplace(file, std::move(path)).first->second;
 }
 
 }  // namespace ddprof

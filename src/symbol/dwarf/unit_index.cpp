@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <queue>
+#include <utility>
 
 #include "symbol/dwarf/address_ranges.hpp"
 #include "symbol/dwarf/line_program.hpp"
@@ -13,8 +16,6 @@ namespace {
 
 // 16 bytes each: enough for every function of a program with a million of them in sections of their own.
 constexpr std::size_t kMaxRanges = std::size_t{1} << 23U;
-// How many ranges may lie inside of one that begins before them.
-constexpr std::size_t kMaxNesting = 16;
 
 }  // namespace
 
@@ -28,11 +29,12 @@ class UnitIndex::Builder {
   std::vector<Range> finish() &&;
 
  private:
-  void read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding);
+  void read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding, std::uint64_t end);
   void read_root(std::uint32_t number);
   void read_unit(const Unit& unit, std::uint32_t number);
   void read_lines(const Unit& unit, std::uint32_t number);
   void add(std::uint32_t unit, std::uint64_t begin, std::uint64_t end);
+  static void append(std::vector<Range>& ranges, std::uint32_t unit, std::uint64_t begin, std::uint64_t end);
 
   DwarfFile& file_;
   const CodeBounds& bounds_;
@@ -40,20 +42,23 @@ class UnitIndex::Builder {
   std::vector<Range> ranges_;
 };
 
+// Adds a range, or makes the last one longer.
+void UnitIndex::Builder::append(std::vector<Range>& ranges, std::uint32_t unit, std::uint64_t begin,
+                                std::uint64_t end) {
+  constexpr std::uint64_t kMaxSize = std::numeric_limits<std::uint32_t>::max();
+  if (!ranges.empty() && ranges.back().unit == unit && ranges.back().end() == begin &&
+      end - ranges.back().begin <= kMaxSize) {
+    ranges.back().size = static_cast<std::uint32_t>(end - ranges.back().begin);
+    return;
+  }
+  ranges.push_back({begin, static_cast<std::uint32_t>(std::min(end - begin, kMaxSize)), unit});
+}
+
 void UnitIndex::Builder::add(std::uint32_t unit, std::uint64_t begin, std::uint64_t end) {
   has_ranges_[unit] = true;
   if (!bounds_.contain(begin, end)) return;
-  constexpr std::uint64_t kMaxSize = std::numeric_limits<std::uint32_t>::max();
-  const auto size = static_cast<std::uint32_t>(std::min(end - begin, kMaxSize));
-  if (!ranges_.empty()) {
-    Range& last = ranges_.back();
-    if (last.unit == unit && last.begin + last.size == begin && last.size + std::uint64_t{size} <= kMaxSize) {
-      last.size += size;
-      return;
-    }
-  }
   if (ranges_.size() < kMaxRanges)
-    ranges_.push_back({begin, size, unit});
+    append(ranges_, unit, begin, end);
   else
     file_.problem().note("unit at {:#x}: too many ranges before it", file_.units()[unit]);
 }
@@ -68,12 +73,13 @@ void UnitIndex::Builder::read_aranges() {
       file_.problem().note(".debug_aranges: a set ends outside of it");
       return;
     }
-    read_arange_set(cursor, encoding);
+    read_arange_set(cursor, encoding, end);
     cursor.seek(end);
   }
 }
 
-void UnitIndex::Builder::read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding) {
+void UnitIndex::Builder::read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding,
+                                         std::uint64_t end) {
   const std::uint64_t start = cursor.offset() - (encoding.offset_size == 8 ? 12U : 4U);
   cursor.skip(2);  // version: 2 in all of DWARF 2 to 5
   const std::uint64_t offset = cursor.word(encoding.offset_size);
@@ -90,7 +96,7 @@ void UnitIndex::Builder::read_arange_set(DwarfCursor& cursor, const DwarfEncodin
   const std::uint64_t pair = std::uint64_t{2} * size;
   cursor.skip((pair - (cursor.offset() - start) % pair) % pair);
   const auto number = static_cast<std::uint32_t>(unit - units.begin());
-  while (true) {
+  while (cursor.offset() < end) {
     const std::uint64_t begin = cursor.word(size);
     const std::uint64_t length = cursor.word(size);
     if (cursor.failed() || (begin == 0 && length == 0)) return;
@@ -131,8 +137,8 @@ void UnitIndex::Builder::read_unit(const Unit& unit, std::uint32_t number) {
   const Unit::Root& root = unit.root();
   if (root.ranges.exists()) {
     RangeList list(unit, root.ranges);
-    for (AddressRange range; list.next(range) && file_.budget().spend(1);)
-      add(number, range.begin, range.end);
+    for (AddressRange range; list.next(range);) add(number, range.begin, range.end);
+    file_.budget().spend(list.entries());
   } else if (root.low_pc.exists() && root.high_pc.exists()) {
     const AddressRange range = plain_range(unit, root.low_pc, root.high_pc);
     add(number, range.begin, range.end);
@@ -146,20 +152,37 @@ void UnitIndex::Builder::read_lines(const Unit& unit, std::uint32_t number) {
   if (!program) return;
   if (!file_.budget().spend(program->instructions().size())) return;
   LineRows rows(*program);
+  bool is_inside = false;
   std::uint64_t begin = 0;
-  bool is_first = true;  // of its sequence
   while (const LineRow* row = rows.next()) {
-    if (is_first) begin = row->address;
-    is_first = row->ends_sequence;
+    if (!is_inside) begin = row->address;
+    is_inside = !row->ends_sequence;
     if (row->ends_sequence) add(number, begin, row->address);
   }
 }
 
+// Several units may claim the same code: each has a copy of a template's function, the linker kept one, and
+// lets all of them point to it. The first unit wins.
 std::vector<UnitIndex::Range> UnitIndex::Builder::finish() && {
-  std::stable_sort(ranges_.begin(), ranges_.end(),
-                   [](const Range& a, const Range& b) { return a.begin < b.begin; });
-  ranges_.shrink_to_fit();
-  return std::move(ranges_);
+  std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  const auto later_unit = [](const Range& a, const Range& b) { return a.unit > b.unit; };
+  std::priority_queue<Range, std::vector<Range>, decltype(later_unit)> open(later_unit);
+  std::vector<Range> disjoint;
+  std::uint64_t at = 0;
+  for (auto next = ranges_.begin(); next != ranges_.end() || !open.empty();) {
+    if (open.empty()) at = next->begin;
+    for (; next != ranges_.end() && next->begin <= at; ++next) open.push(*next);
+    const Range first = open.top();
+    if (first.end() <= at) {
+      open.pop();
+      continue;
+    }
+    const std::uint64_t end = next != ranges_.end() ? std::min(first.end(), next->begin) : first.end();
+    append(disjoint, first.unit, at, end);
+    at = end;
+  }
+  disjoint.shrink_to_fit();
+  return disjoint;
 }
 
 UnitIndex UnitIndex::build(DwarfFile& file, const CodeBounds& bounds) {
@@ -172,14 +195,11 @@ UnitIndex UnitIndex::build(DwarfFile& file, const CodeBounds& bounds) {
 }
 
 std::optional<std::uint32_t> UnitIndex::find(std::uint64_t address) const {
-  auto after =
+  const auto after =
       std::upper_bound(ranges_.begin(), ranges_.end(), address,
                        [](std::uint64_t wanted, const Range& range) { return wanted < range.begin; });
-  for (std::size_t i = 0; i < kMaxNesting && after != ranges_.begin(); ++i) {
-    --after;
-    if (address - after->begin < after->size) return after->unit;
-  }
-  return std::nullopt;
+  if (after == ranges_.begin() || address >= (after - 1)->end()) return std::nullopt;
+  return (after - 1)->unit;
 }
 
 }  // namespace ddprof

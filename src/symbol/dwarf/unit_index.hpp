@@ -25,10 +25,12 @@ class UnitIndex {
     std::uint64_t begin = 0;
     std::uint32_t size = 0;
     std::uint32_t unit = 0;
+
+    [[nodiscard]] std::uint64_t end() const { return begin + size; }
   };
 
   class Builder;
-  std::vector<Range> ranges_;  // sorted by begin
+  std::vector<Range> ranges_;  // sorted, and none overlaps another
 };
 
 }  // namespace ddprof

@@ -1,0 +1,281 @@
+#include "symbol/dwarf/debug_info.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "symbol/dwarf/dwarf_test_bytes.hpp"
+
+namespace ddprof {
+namespace {
+
+using A = DwarfAttribute;
+using F = DwarfForm;
+using T = DwarfTag;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto kCompileUnit = DwarfTag{0x11};
+
+// "name@line" of each call, the innermost first; linker names in brackets.
+using Told = std::map<std::uint64_t, std::vector<std::string>>;
+
+std::string in_words(const SourceCall& call) {
+  std::string text(call.name);
+  if (!call.linker_name.empty()) text += "[" + std::string(call.linker_name) + "]";
+  return text + "@" + std::to_string(call.line);
+}
+
+class Question {
+ public:
+  explicit Question(DwarfImage& image) : file_(image.file()) {}
+
+  Told ask(std::vector<std::uint64_t> addresses) {
+    auto info = DebugInfo::open(file_, others);
+    if (!info.ok()) return {};
+    Told told;
+    dealt_with = info->find(
+        addresses,
+        [&](std::uint64_t address, std::span<const SourceCall> calls) {
+          for (const SourceCall& call : calls) told[address].push_back(in_words(call));
+          last_file = calls.back().file;
+          last_start_line = calls.back().start_line;
+        },
+        [&] { return questions_left-- > 0; });
+    problem = info->problem();
+    return told;
+  }
+
+  GivenDebugFiles others;
+  int questions_left = 1000;
+  std::size_t dealt_with = 0;
+  std::string problem;
+  std::string last_file;
+  std::uint32_t last_start_line = 0;
+
+ private:
+  ElfFile file_;
+};
+
+// Abbreviations of a C program: 1 the unit, 2 a function, 3 an inlined call, 4 what was inlined.
+DwarfBytes c_abbreviations() {
+  return DwarfBytes()
+      .abbreviation(1, kCompileUnit, true, A::language, F::data1, A::low_pc, F::addr, A::high_pc, F::data4)
+      .abbreviation(2, T::subprogram, true, A::name, F::string, A::decl_line, F::data1, A::low_pc, F::addr,
+                    A::high_pc, F::udata)
+      .abbreviation(3, T::inlined_subroutine, false, A::abstract_origin, F::ref4, A::low_pc, F::addr,
+                    A::high_pc, F::addr, A::call_file, F::data1, A::call_line, F::data1)
+      .abbreviation(4, T::subprogram, false, A::name, F::string, A::linkage_name, F::string)
+      .u8(0);
+}
+
+DwarfBytes c_root() { return DwarfBytes().uleb(1).u8(0x0c).u64(0x1000).u32(0x1000); }
+
+TEST(DebugInfo, TellsAFunctionAndWhatWasInlinedIntoIt) {
+  DwarfBytes entries = c_root();
+  const std::size_t inlined = 11 + entries.size();
+  entries.uleb(4).text("inner").text("_Zinner");
+  entries.uleb(2).text("outer").u8(7).u64(0x1100).uleb(0x100);
+  entries.uleb(3).u32(inlined).u64(0x1110).u64(0x1120).u8(1).u8(42);
+  entries.u8(0).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  const Told told = question.ask({0x1050, 0x1100, 0x110f, 0x1110, 0x111f, 0x1120, 0x11ff, 0x1200});
+  EXPECT_EQ(told, (Told{{0x1100, {"outer@0"}},
+                        {0x110f, {"outer@0"}},
+                        {0x1110, {"inner[_Zinner]@0", "outer@42"}},
+                        {0x111f, {"inner[_Zinner]@0", "outer@42"}},
+                        {0x1120, {"outer@0"}},
+                        {0x11ff, {"outer@0"}}}));
+  EXPECT_EQ(question.last_start_line, 7U);
+  EXPECT_EQ(question.dealt_with, 8U);
+  EXPECT_THAT(question.problem, IsEmpty());
+}
+
+TEST(DebugInfo, FindsAFunctionWithinOneThatDoesNotCoverIt) {
+  DwarfBytes entries = c_root();
+  entries.uleb(2).text("around").u8(1).u64(0x1100).uleb(0x10);
+  entries.uleb(2).text("nested").u8(2).u64(0x1800).uleb(0x10).u8(0);
+  entries.u8(0).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", c_abbreviations());
+  EXPECT_EQ(Question(image).ask({0x1808}), (Told{{0x1808, {"nested@0"}}}));
+}
+
+TEST(DebugInfo, DoesNotNameByFunctionsThatTheLinkerThrewAway) {
+  DwarfBytes entries = c_root();
+  for (const std::uint64_t tombstone :
+       {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}, ~std::uint64_t{1}})
+    entries.uleb(2).text("gone").u8(1).u64(tombstone).uleb(0x2000).u8(0);
+  entries.u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", c_abbreviations());
+  EXPECT_THAT(Question(image).ask({0x1000, 0x1008, 0x1fff}), IsEmpty());
+}
+
+TEST(DebugInfo, StopsWhenToldToAndSaysHowFarItCame) {
+  DwarfBytes info;
+  for (const std::uint64_t begin : {0x1000U, 0x2000U}) {
+    DwarfBytes entries = DwarfBytes().uleb(1).u8(0x0c).u64(begin).u32(0x1000);
+    entries.uleb(2).text("f").u8(1).u64(begin).uleb(0x1000).u8(0).u8(0);
+    info.bytes(DwarfBytes::unit_4(entries));
+  }
+  DwarfImage image;
+  image.section(".debug_info", info).section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  question.questions_left = 1;
+  EXPECT_THAT(question.ask({0x1000, 0x1001, 0x2000, 0x2001}), testing::SizeIs(2));
+  EXPECT_EQ(question.dealt_with, 2U);
+}
+
+TEST(DebugInfo, SaysWhichAbbreviationIsMissing) {
+  DwarfBytes entries = c_root();
+  entries.uleb(77);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  EXPECT_THAT(question.ask({0x1800}), IsEmpty());
+  EXPECT_EQ(question.problem, "unit at 0x0: abbreviation 77 is not defined");
+}
+
+TEST(DebugInfo, GivesWhatComesBeforeATruncatedUnit) {
+  DwarfBytes entries = c_root();
+  entries.uleb(2).text("whole").u8(1).u64(0x1000).uleb(0x10).u8(0).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries).u32(0x1000).u16(4))
+      .section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  EXPECT_EQ(question.ask({0x1000}), (Told{{0x1000, {"whole@0"}}}));
+  EXPECT_THAT(question.problem, HasSubstr("ends outside of .debug_info"));
+}
+
+TEST(DebugInfo, EndsACycleOfOrigins) {
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+          .abbreviation(2, T::subprogram, false, A::abstract_origin, F::ref_udata, A::low_pc, F::addr,
+                        A::high_pc, F::data2)
+          .u8(0);
+  DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+  entries.uleb(2).uleb(11 + entries.size()).u64(0x1000).u16(0x10).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+  EXPECT_EQ(Question(image).ask({0x1000}), (Told{{0x1000, {"@0"}}}));
+}
+
+TEST(DebugInfo, QualifiesNamesThatHaveNoLinkerName) {
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+          .abbreviation(2, T::name_space, true)
+          .abbreviation(3, T::class_type, true, A::name, F::string)
+          .abbreviation(4, T::subprogram, false, A::name, F::string, A::decl_line, F::data1)
+          .abbreviation(5, T::subprogram, false, A::specification, F::ref_addr, A::low_pc, F::addr,
+                        A::high_pc, F::data2)
+          .u8(0);
+  DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+  entries.uleb(2).uleb(3).text("Shape");
+  const std::size_t declaration = 12 + entries.size();
+  entries.uleb(4).text("area").u8(9).u8(0).u8(0);
+  entries.uleb(5).u32(declaration).u64(0x1000).u16(0x10).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_5(entries)).section(".debug_abbrev", abbreviations);
+  Question question(image);
+  EXPECT_EQ(question.ask({0x1000}), (Told{{0x1000, {"(anonymous namespace)::Shape::area@0"}}}));
+  EXPECT_EQ(question.last_start_line, 9U);
+}
+
+TEST(DebugInfo, ReadsIndexedAndImpliedForms) {
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, kCompileUnit, true, A::str_offsets_base, F::sec_offset, A::addr_base,
+                        F::sec_offset, A::rnglists_base, F::sec_offset, A::ranges, F::rnglistx)
+          .abbreviation(2, T::subprogram, false, DwarfAttribute{0x3e}, F::data16, A::name, F::indirect,
+                        A::low_pc, F::addrx3, A::high_pc, F::addrx, A::decl_line, F::implicit_const, 0x2a,
+                        A::linkage_name, F::strx1)
+          .u8(0);
+  DwarfBytes entries = DwarfBytes().uleb(1).u32(8).u32(8).u32(12).uleb(1);
+  entries.uleb(2).u64(0).u64(0).uleb(static_cast<unsigned>(F::strx2)).u16(1).u16(2).u8(0).uleb(3).u8(0).u8(0);
+  // Entry 0 of the offsets leads to the list of another unit.
+  const auto lists = DwarfBytes().u32(8).u32(9).u8(0).list({3, 2, 0x80, 2, 0});
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_5(entries))
+      .section(".debug_abbrev", abbreviations)
+      .section(".debug_str", DwarfBytes().text("_Zf").text("f"))
+      .section(".debug_str_offsets", DwarfBytes().u32(12).u32(5).u32(0).u32(4))
+      .section(".debug_addr", DwarfBytes().u32(36).u16(5).u8(8).u8(0).u64(1).u64(2).u64(0x1100).u64(0x1180))
+      .section(".debug_rnglists", DwarfBytes().u32(0).u16(5).u8(8).u8(0).u32(2).bytes(lists));
+  Question question(image);
+  EXPECT_EQ(question.ask({0x10ff, 0x1100, 0x117f, 0x1180}),
+            (Told{{0x1100, {"f[_Zf]@0"}}, {0x117f, {"f[_Zf]@0"}}}));
+  EXPECT_EQ(question.last_start_line, 42U);
+}
+
+TEST(DebugInfo, FollowsReferencesIntoTheSupplementaryFile) {
+  const auto other_abbreviations = DwarfBytes()
+                                       .abbreviation(1, DwarfTag{0x3c}, true)
+                                       .abbreviation(2, T::subprogram, false, A::name, F::string)
+                                       .u8(0);
+  const auto other_entries = DwarfBytes().uleb(1).uleb(2).text("shared").u8(0);
+  DwarfImage other;
+  other.section(".debug_info", DwarfBytes::unit_4(other_entries))
+      .section(".debug_abbrev", other_abbreviations)
+      .section(".debug_str", DwarfBytes().text("_Zshared"));
+  const ElfFile other_file = other.file();
+
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+          .abbreviation(2, T::subprogram, false, A::abstract_origin, F::gnu_ref_alt, A::linkage_name,
+                        F::gnu_strp_alt, A::low_pc, F::addr, A::high_pc, F::data2)
+          .u8(0);
+  DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+  entries.uleb(2).u32(12).u32(0).u64(0x1000).u16(0x10).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries))
+      .section(".debug_abbrev", abbreviations)
+      .section(".gnu_debugaltlink", DwarfBytes().text("common.debug").list({0xab, 0xcd}));
+  Question question(image);
+  question.others.supplementary_file = &other_file;
+  EXPECT_EQ(question.ask({0x1000}), (Told{{0x1000, {"shared[_Zshared]@0"}}}));
+  EXPECT_EQ(question.others.asked, "common.debug abcd");
+}
+
+TEST(DebugInfo, GivesALineWithoutANameWhereNoFunctionIs) {
+  const auto abbreviations = DwarfBytes()
+                                 .abbreviation(1, kCompileUnit, false, A::low_pc, F::addr, A::high_pc,
+                                               F::data4, A::stmt_list, F::data4, A::comp_dir, F::string)
+                                 .u8(0);
+  const auto header = DwarfBytes()
+                          .list({1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1})
+                          .u8(0)
+                          .text("start.S")
+                          .list({0, 0, 0})
+                          .u8(0);
+  const auto program =
+      DwarfBytes().list({0, 9, 2}).u64(0x1000).list({3, 29, 1, 2, 0x10, 0, 1, 1});  // line 30 at 0x1000
+  DwarfImage image;
+  image
+      .section(".debug_info",
+               DwarfBytes::unit_4(DwarfBytes().uleb(1).u64(0x1000).u32(0x10).u32(0).text("/work")))
+      .section(".debug_abbrev", abbreviations)
+      .section(".debug_line",
+               DwarfBytes().u16(2).u32(header.size()).bytes(header).bytes(program).with_length());
+  Question question(image);
+  EXPECT_EQ(question.ask({0x1008}), (Told{{0x1008, {"@30"}}}));
+  EXPECT_EQ(question.last_file, "/work/start.S");
+}
+
+TEST(DebugInfo, IsNotThereWhenThereAreNoSections) {
+  DwarfImage image;
+  const ElfFile file = image.file();
+  GivenDebugFiles others;
+  const auto info = DebugInfo::open(file, others);
+  ASSERT_FALSE(info.ok());
+  EXPECT_EQ(info.error().code, ErrorCode::not_found);
+}
+
+}  // namespace
+}  // namespace ddprof

@@ -1,0 +1,67 @@
+#include "symbol/dwarf/unit_index.hpp"
+
+#include <gtest/gtest.h>
+
+#include "symbol/dwarf/dwarf_test_bytes.hpp"
+
+namespace ddprof {
+namespace {
+
+using A = DwarfAttribute;
+using F = DwarfForm;
+
+DwarfBytes unit_at(std::uint64_t begin, std::uint32_t size) {
+  return DwarfBytes::unit_4(DwarfBytes().uleb(1).u64(begin).u32(size));
+}
+
+DwarfBytes aranges(std::uint32_t unit,
+                   std::initializer_list<std::pair<std::uint64_t, std::uint64_t>> ranges) {
+  DwarfBytes bytes = DwarfBytes().u16(2).u32(unit).u8(8).u8(0).u32(0);
+  for (const auto& [begin, size] : ranges) bytes.u64(begin).u64(size);
+  return bytes.u64(0).u64(0).with_length();
+}
+
+// The units of addresses, -1 where there is none.
+std::vector<int> units_of(DwarfImage& image, std::initializer_list<std::uint64_t> addresses) {
+  image.section(
+      ".debug_abbrev",
+      DwarfBytes().abbreviation(1, DwarfTag{0x11}, false, A::low_pc, F::addr, A::high_pc, F::data4).u8(0));
+  const ElfFile elf = image.file();
+  DwarfProblem problem;
+  WorkBudget budget;
+  DwarfFile file(elf, DwarfSections::Kind::whole, problem, budget);
+  const UnitIndex index = UnitIndex::build(file, CodeBounds::of(elf));
+  std::vector<int> units;
+  for (const std::uint64_t address : addresses) {
+    const auto unit = index.find(address);
+    units.push_back(unit ? static_cast<int>(*unit) : -1);
+  }
+  return units;
+}
+
+TEST(UnitIndex, TakesRangesFromTheTableAndFromUnitsThatAreNotInIt) {
+  DwarfImage image;
+  image.section(".debug_info", unit_at(0x1000, 0x800).bytes(unit_at(0x2000, 0x10)))
+      .section(".debug_aranges", aranges(0, {{0x1000, 0x10}, {0x1100, 0x10}}));
+  EXPECT_EQ(units_of(image, {0xfff, 0x1000, 0x100f, 0x1010, 0x1100, 0x2000, 0x200f, 0x2010}),
+            (std::vector<int>{-1, 0, 0, -1, 0, 1, 1, -1}));
+}
+
+TEST(UnitIndex, GivesCodeThatSeveralUnitsClaimToTheFirst) {
+  DwarfImage image;
+  image.section(".debug_info", unit_at(0x1100, 0x100)
+                                   .bytes(unit_at(0x1000, 0x400))
+                                   .bytes(unit_at(0x1180, 0x200))
+                                   .bytes(unit_at(0x1100, 0x100)));
+  EXPECT_EQ(units_of(image, {0x10ff, 0x1100, 0x11ff, 0x1200, 0x137f, 0x13ff, 0x1400}),
+            (std::vector<int>{1, 0, 0, 1, 1, 1, -1}));
+}
+
+TEST(UnitIndex, LeavesOutWhatTheLinkerThrewAway) {
+  DwarfImage image;
+  image.section(".debug_info", unit_at(0, 0x2000).bytes(unit_at(~std::uint64_t{0}, 0x2000)));
+  EXPECT_EQ(units_of(image, {0x1000, 0x1fff}), (std::vector<int>{-1, -1}));
+}
+
+}  // namespace
+}  // namespace ddprof
