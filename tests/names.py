@@ -207,8 +207,19 @@ def symbols_by_address(path):
     return {name: names[address] for name, address in at.items()}
 
 
+def go_lines_at(row, place, address):
+    """What Go's own tool reads from the table of its runtime, for programs that have nothing else; None for others."""
+    if not row.name.startswith("go"):
+        return None
+    done = subprocess.run(["go", "tool", "addr2line", judged_file(place)], input="0x%x\n" % address, stdout=subprocess.PIPE, text=True)
+    return lambda: done.stdout.splitlines()[-1] if done.stdout else ""
+
+
 # Differences that are not errors, with the reason.
-def explanation(ours, theirs, aliases):
+def explanation(ours, theirs, aliases, go_lines):
+    if go_lines and ours and theirs and ours[-1].function == re.sub(r"\.abi0$", "", theirs[-1].function):
+        if "%s:%d" % (ours[0].file, ours[0].line) == go_lines():
+            return "as go tool addr2line says: Go's own table"
     if ours and theirs and ours[:-1] == theirs[:-1] and ours[-1].function in aliases.get(theirs[-1].function, ()):
         if is_same([ours[-1]._replace(function="")], [theirs[-1]._replace(function="")]):
             return "another name of the same code"
@@ -248,8 +259,8 @@ def judge(row, place, profile):
         result["frames"] += len(ours)
         if is_same(ours, theirs):
             result["equal"] += 1
-        elif explanation(ours, theirs, aliases):
-            reasons[explanation(ours, theirs, aliases)] += 1
+        elif explanation(ours, theirs, aliases, go_lines_at(row, place, address)):
+            reasons[explanation(ours, theirs, aliases, go_lines_at(row, place, address))] += 1
         else:
             wrong.append((address, ours, theirs))
     return result, reasons, wrong

@@ -19,6 +19,7 @@ enum class DwarfTag : std::uint16_t {
   try_block = 0x32,
   interface_type = 0x38,
   name_space = 0x39,
+  partial_unit = 0x3c,
 };
 
 enum class DwarfAttribute : std::uint16_t {

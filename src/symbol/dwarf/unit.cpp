@@ -50,6 +50,7 @@ void Unit::read_root() {
   DwarfCursor cursor = cursor_at(header_.root);
   const Abbreviation* abbreviation = abbreviations_->find(cursor.uleb());
   if (abbreviation == nullptr) return;
+  root_.tag = abbreviation->tag;
   for (const AttributeSpec& spec : abbreviations_->attributes(*abbreviation)) {
     const AttributeValue value = read_value(cursor, spec.form, encoding(), spec.implicit);
     if (cursor.failed()) return;

@@ -58,6 +58,7 @@ class Unit {
 
   // What the root entry says.
   struct Root {
+    DwarfTag tag{};
     AttributeValue name;
     AttributeValue comp_dir;
     AttributeValue low_pc;

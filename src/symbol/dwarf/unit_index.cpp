@@ -135,6 +135,8 @@ void UnitIndex::Builder::read_root(std::uint32_t number) {
 
 void UnitIndex::Builder::read_unit(const Unit& unit, std::uint32_t number) {
   const Unit::Root& root = unit.root();
+  // What dwz moved out of other units has no code of its own. Before version 5 only the tag says so.
+  if (root.tag == DwarfTag::partial_unit) return;
   if (root.ranges.exists()) {
     RangeList list(unit, root.ranges);
     for (AddressRange range; list.next(range);) add(number, range.begin, range.end);
