@@ -9,10 +9,10 @@
 #include "encode/proto/pprof_fields.hpp"
 #include "encode/proto/wire_reader.hpp"
 
-// Fields may come in any order and refer to what comes later, so the message is walked three times: strings,
-// functions, mappings and columns first, then locations, then samples. Walking past a field costs next to
-// nothing. Ids are replaced by indices on the way. What Profile has no place for (columns of lines,
-// drop_frames, folded locations) is skipped.
+// Fields may come in any order and refer to what comes later, so the message is walked twice: strings,
+// functions, mappings and columns first, then samples; locations wait for the end of the first walk. Walking
+// past a field costs next to nothing. Ids are replaced by indices on the way. What Profile has no place for
+// (columns of lines, drop_frames, folded locations) is skipped.
 
 namespace ddprof {
 
@@ -56,12 +56,12 @@ class Decoder {
   template <typename Visit>
   void walk(std::string_view message, Visit&& visit);
   void walk_tables();
-  void walk_locations();
   void walk_samples();
 
   void read_string(std::string_view bytes);
   void read_mapping(std::string_view bytes);
   void read_function(std::string_view bytes);
+  void read_locations();
   void read_location(std::string_view bytes);
   void read_sample(std::string_view bytes);
   ValueType read_value_type(std::string_view bytes);
@@ -85,7 +85,8 @@ class Decoder {
   ProfileSample
       scratch_;  // copied when it is complete: a sample's vectors are then allocated once, at their size
   std::size_t sample_count_ = 0;
-  std::uint64_t greatest_string_ = 0;  // checked when the whole table is known
+  std::vector<std::string_view> location_messages_;  // read when all functions and mappings are known
+  std::uint64_t greatest_string_ = 0;                // checked when the whole table is known
   std::optional<std::string> problem_;
 };
 
@@ -341,6 +342,10 @@ void Decoder::walk_tables() {
       case field::kFunction:
         read_function(reader.bytes());
         return true;
+      case field::kLocation:
+        charge(sizeof(std::string_view));
+        if (!problem_) location_messages_.push_back(reader.bytes());
+        return true;
       case field::kSample:
         ++sample_count_;
         return false;
@@ -350,12 +355,10 @@ void Decoder::walk_tables() {
   });
 }
 
-void Decoder::walk_locations() {
-  walk(message_, [&](WireReader& reader) {
-    if (reader.field() != field::kLocation) return false;
-    read_location(reader.bytes());
-    return true;
-  });
+void Decoder::read_locations() {
+  for (std::string_view location : location_messages_) {
+    if (!problem_) read_location(location);
+  }
 }
 
 bool Decoder::read_scalar(WireReader& reader) {
@@ -407,7 +410,7 @@ void Decoder::check_strings() {
 
 Result<Profile> Decoder::decode() && {
   walk_tables();
-  if (!problem_) walk_locations();
+  if (!problem_) read_locations();
   if (!problem_) walk_samples();
   if (!problem_) check_strings();
   if (problem_) return make_error(ErrorCode::corrupt, "read pprof: {}", *problem_);
