@@ -428,6 +428,7 @@ Result<Profile> decode_pprof(std::span<const std::byte> bytes, const PprofLimits
     const std::string inflated = TRY(gunzip(bytes, limits.inflated_bytes));
     return Decoder(inflated, limits.memory_bytes).decode();
   }
+  if (bytes.empty()) return make_error(ErrorCode::corrupt, "read pprof: there is nothing in it");
   if (bytes.size() > limits.inflated_bytes) return make_error(ErrorCode::corrupt, "read pprof: too large");
   return Decoder(as_text(bytes), limits.memory_bytes).decode();
 }

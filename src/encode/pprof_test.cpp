@@ -199,7 +199,7 @@ TEST(Pprof, SkipsUnknownFieldsOfEveryWireType) {
 
 TEST(Pprof, RefusesEveryDanglingReference) {
   const std::string strings = "\x32\x00"s;
-  expect_corrupt("", "string table");
+  expect_corrupt("", "there is nothing in it");
   expect_corrupt("\x32\x01x"s, "string table");
   expect_corrupt(strings + "\x0a\x02\x08\x01", "string 1 of 1");
   expect_corrupt(strings + "\x12\x03\x0a\x01\x01", "no location has id 1");
