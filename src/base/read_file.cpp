@@ -1,7 +1,9 @@
 #include "base/read_file.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -13,6 +15,10 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd.is_open()) return errno_error(errno, "open " + path);
   std::string content;
+  // A size that is known saves copying; that of a file in /proc is 0.
+  struct stat status {};
+  if (::fstat(fd.get(), &status) == 0 && status.st_size > 0)
+    content.reserve(std::min(static_cast<std::size_t>(status.st_size), max_bytes));
   std::array<char, 16384> buffer;
   while (true) {
     ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());

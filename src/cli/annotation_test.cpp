@@ -119,10 +119,7 @@ TEST(Annotation, SaysWhyThereIsNoAssembly) {
 
 TEST(Annotation, AFunctionIsMeantByItsNameOrAPartThatOnlyItHas) {
   ReportFixture fixture;
-  fixture.add("net::work(int)", 100)
-      .add("network", 100)
-      .add("work_more()", 100)
-      .add("unique_name()", 100);
+  fixture.add("net::work(int)", 100).add("network", 100).add("work_more()", 100).add("unique_name()", 100);
   EXPECT_THAT(fixture.render({.annotate = "work"}), HasSubstr("\nnet::work(int) in app\n"));
   EXPECT_THAT(fixture.render({.annotate = "network"}), HasSubstr("\nnetwork in app\n"));
   EXPECT_THAT(fixture.render({.annotate = "que_na"}), HasSubstr("\nunique_name() in app\n"));

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "base/read_file.hpp"
@@ -62,6 +63,14 @@ ReportOptions report_options(const std::string& path, const Options& options) {
           .source_dir = options.source_dir};
 }
 
+// The process ends after its report: giving a million samples back piece by piece would take a tenth of its
+// time.
+const Profile& kept_until_exit(Profile profile) {
+  static const Profile* kept = nullptr;  // for leak checkers, which look at exit
+  kept = std::make_unique<const Profile>(std::move(profile)).release();
+  return *kept;
+}
+
 Result<std::string> report_on(const std::string& path, const Options& options) {
   std::string bytes = TRY(read_file(path, kMaxProfileBytes));
   auto profile = decode(std::as_bytes(std::span(bytes)));
@@ -70,7 +79,7 @@ Result<std::string> report_on(const std::string& path, const Options& options) {
     error.message = fmt::format("read {}: {}", path, error.message);
     return error;
   }
-  auto text = render_report(*profile, report_options(path, options));
+  auto text = render_report(kept_until_exit(*std::move(profile)), report_options(path, options));
   if (!text) text.error().message.insert(0, fmt::format("report {}: ", path));
   return text;
 }

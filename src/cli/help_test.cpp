@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
-
+#include "cli/golden_file.hpp"
 #include "cli/option_fixture.hpp"
 #include "cli/option_table.hpp"
 #include "cli/show_config.hpp"
@@ -16,21 +13,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-std::string source_file(const std::string& path) { return std::string(DDPROF_SOURCE_DIR) + "/" + path; }
-
-// With DDPROF_UPDATE_DOCS set the files are written instead of compared; the diff is then read by a person.
-void expect_file(const std::string& path, const std::string& text) {
-  if (std::getenv("DDPROF_UPDATE_DOCS") != nullptr) {
-    std::ofstream(source_file(path)) << text;
-    GTEST_SKIP() << path << " was written, not compared (DDPROF_UPDATE_DOCS)";
-  }
-  std::ifstream file(source_file(path));
-  std::ostringstream content;
-  content << file.rdbuf();
-  EXPECT_EQ(content.str(), text) << path
-                                 << " is out of date: run `make docs`, or DDPROF_UPDATE_DOCS=1 cli_test";
-}
 
 std::size_t longest_line(std::string_view text) {
   std::size_t longest = 0;

@@ -24,7 +24,7 @@ struct LineTable {
 
 LineTable line_table(const ReportView& view);
 
-// "app.cc:34", with the whole path when `name` is the file's path.
+// "app.cc:34"
 std::string place(std::string_view file, std::int64_t line);
 
 void write_lines(ReportPage& page, const ReportView& view, std::size_t top);

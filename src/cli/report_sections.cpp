@@ -118,6 +118,7 @@ void write_header(ReportPage& page, const ReportView& view, const ReportOptions&
 
 void write_functions(ReportPage& page, const ReportView& view, const FunctionTables& tables,
                      std::size_t top) {
+  if (tables.by_self.empty()) return;  // nothing but markers
   page.heading(fmt::format("Top functions by {}", view.type));
   write_function_table(page, view, tables.by_self, top);
   page.heading(fmt::format("Top functions by {} with what they call", view.type));

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/display_text.hpp"
+#include "cli/golden_file.hpp"
 #include "cli/report_fixture.hpp"
 #include "cli/report_format.hpp"
 
@@ -184,6 +185,17 @@ TEST(Report, SurvivesSamplesWithoutStacks) {
   Fixture fixture;
   fixture.builder().add_sample({{}, {1, 10'000'000}, {}});
   EXPECT_THAT(fixture.render(), HasSubstr("10.0 ms cpu"));
+}
+
+TEST(Report, TheWholeTextIsAsReviewed) {
+  Fixture fixture;
+  fixture.add("main;run;parse@src/parse.cc:10;malloc", 400, 11, "server", 10)
+      .add("main;run;parse@src/parse.cc:12", 300, 11, "server", 10)
+      .add("main;run;send@src/send.cc:7>append@vector.h:90", 200, 12, "server", 10)
+      .add("[truncated: no unwind info in libfoo.so];callback", 60, 21, "helper", 20)
+      .add("[lost: ring buffer full]", 40, 21, "helper", 20);
+  fixture.builder().profile().comments = {fixture.builder().intern("ddprof 0.1.0")};
+  expect_file("tests/golden/cli/report.txt", fixture.render({.title = "server.pb.gz"}));
 }
 
 TEST(Report, SurvivesVeryDeepStacks) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
+#include <tuple>
 #include <utility>
 
 // A tree of a million stacks has tens of millions of nodes, of which a report shows some dozens. So it is
@@ -15,11 +15,14 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 40;  // of lines: deeper ones would leave no room for names
 
+constexpr std::uint32_t kNoFrame = 0xffffffff;
+
 // The rest of one sample's stack, from a call on towards the leaf.
 struct RestOfStack {
   const std::uint32_t* leaf = nullptr;
   const std::uint32_t* behind = nullptr;  // the next location is the one in front of this
-  std::size_t frames_left = 0;            // of the next location, the outermost last
+  std::uint32_t frames_left = 0;          // of the next location, the outermost last
+  std::uint32_t next = kNoFrame;  // the next frame: kept here, since the stacks are all over the memory
   std::int64_t value = 0;
 };
 
@@ -76,23 +79,26 @@ class HotPaths {
   void append(Stacks& stacks, std::uint32_t at) const {
     const ProfileSample& sample = view_.profile.samples[at];
     if (sample.values[view_.column] == 0) return;
-    RestOfStack rest{sample.locations.data(), sample.locations.data() + sample.locations.size(), 0,
-                     sample.values[view_.column]};
+    const std::uint32_t* const leaf = sample.locations.data();
+    RestOfStack rest{
+        .leaf = leaf, .behind = leaf + sample.locations.size(), .value = sample.values[view_.column]};
     enter_location(rest);
     stacks.push_back(rest);
   }
 
   void enter_location(RestOfStack& rest) const {
-    if (rest.behind != rest.leaf) rest.frames_left = view_.frames.frames(rest.behind[-1]).size();
-  }
-
-  [[nodiscard]] std::optional<std::uint32_t> next_frame(const RestOfStack& rest) const {
-    if (rest.behind == rest.leaf) return std::nullopt;
-    return view_.frames.frames(rest.behind[-1])[rest.frames_left - 1];
+    rest.next = kNoFrame;
+    if (rest.behind == rest.leaf) return;
+    const auto frames = view_.frames.frames(rest.behind[-1]);
+    rest.frames_left = static_cast<std::uint32_t>(frames.size());
+    rest.next = frames.back();
   }
 
   void step(RestOfStack& rest) const {
-    if (--rest.frames_left != 0) return;
+    if (--rest.frames_left != 0) {
+      rest.next = view_.frames.frames(rest.behind[-1])[rest.frames_left - 1];
+      return;
+    }
     --rest.behind;
     enter_location(rest);
   }
@@ -101,11 +107,10 @@ class HotPaths {
   [[nodiscard]] std::vector<std::uint32_t> common_chain(const Stacks& stacks) const {
     std::vector<std::uint32_t> chain;
     RestOfStack first = stacks.front();
-    for (auto frame = next_frame(first); frame; step(first), frame = next_frame(first))
-      chain.push_back(*frame);
+    for (; first.next != kNoFrame; step(first)) chain.push_back(first.next);
     for (RestOfStack rest : stacks) {
       std::size_t same = 0;
-      while (same < chain.size() && next_frame(rest) == chain[same]) {
+      while (same < chain.size() && rest.next == chain[same]) {
         step(rest);
         ++same;
       }
@@ -118,10 +123,9 @@ class HotPaths {
   void split(Stacks stacks, std::size_t depth) {
     std::vector<std::uint32_t> frames;
     for (const RestOfStack& rest : stacks) {
-      const auto frame = next_frame(rest);
-      if (!frame) continue;
-      Sum& sum = by_frame_[*frame];
-      if (sum.stacks++ == 0) frames.push_back(*frame);
+      if (rest.next == kNoFrame) continue;
+      Sum& sum = by_frame_[rest.next];
+      if (sum.stacks++ == 0) frames.push_back(rest.next);
       sum.size = saturating_add(sum.size, size_of_value(rest.value));
     }
     std::vector<Branch> branches;
@@ -133,10 +137,10 @@ class HotPaths {
       branches.back().stacks.reserve(sum.stacks);
     }
     for (RestOfStack& rest : stacks) {
-      const auto frame = next_frame(rest);
-      if (!frame || by_frame_[*frame].size < least_) continue;
+      if (rest.next == kNoFrame || by_frame_[rest.next].size < least_) continue;
+      Branch& branch = branches[by_frame_[rest.next].branch];
       step(rest);
-      branches[by_frame_[*frame].branch].stacks.push_back(rest);
+      branch.stacks.push_back(rest);
     }
     for (std::uint32_t frame : frames) by_frame_[frame] = {};
     Stacks().swap(stacks);  // below, only the branches are held

@@ -9,10 +9,10 @@
 #include "encode/proto/pprof_fields.hpp"
 #include "encode/proto/wire_reader.hpp"
 
-// Fields may come in any order and refer to what comes later, so the message is walked three times: strings,
-// functions, mappings and columns first, then locations, then samples. Walking past a field costs next to
-// nothing. Ids are replaced by indices on the way. What Profile has no place for (drop_frames,
-// folded locations) is skipped.
+// Fields may come in any order and refer to what comes later, so the message is walked twice: strings,
+// functions, mappings and columns first, then samples; locations wait for the end of the first walk. Walking
+// past a field costs next to nothing. Ids are replaced by indices on the way. What Profile has no place for
+// (drop_frames, folded locations) is skipped.
 
 namespace ddprof {
 
@@ -56,12 +56,12 @@ class Decoder {
   template <typename Visit>
   void walk(std::string_view message, Visit&& visit);
   void walk_tables();
-  void walk_locations();
   void walk_samples();
 
   void read_string(std::string_view bytes);
   void read_mapping(std::string_view bytes);
   void read_function(std::string_view bytes);
+  void read_locations();
   void read_location(std::string_view bytes);
   void read_sample(std::string_view bytes);
   ValueType read_value_type(std::string_view bytes);
@@ -85,7 +85,8 @@ class Decoder {
   ProfileSample
       scratch_;  // copied when it is complete: a sample's vectors are then allocated once, at their size
   std::size_t sample_count_ = 0;
-  std::uint64_t greatest_string_ = 0;  // checked when the whole table is known
+  std::vector<std::string_view> location_messages_;  // read when all functions and mappings are known
+  std::uint64_t greatest_string_ = 0;                // checked when the whole table is known
   std::optional<std::string> problem_;
 };
 
@@ -344,6 +345,10 @@ void Decoder::walk_tables() {
       case field::kFunction:
         read_function(reader.bytes());
         return true;
+      case field::kLocation:
+        charge(sizeof(std::string_view));
+        if (!problem_) location_messages_.push_back(reader.bytes());
+        return true;
       case field::kSample:
         ++sample_count_;
         return false;
@@ -353,12 +358,10 @@ void Decoder::walk_tables() {
   });
 }
 
-void Decoder::walk_locations() {
-  walk(message_, [&](WireReader& reader) {
-    if (reader.field() != field::kLocation) return false;
-    read_location(reader.bytes());
-    return true;
-  });
+void Decoder::read_locations() {
+  for (std::string_view location : location_messages_) {
+    if (!problem_) read_location(location);
+  }
 }
 
 bool Decoder::read_scalar(WireReader& reader) {
@@ -413,7 +416,7 @@ void Decoder::check_strings() {
 
 Result<Profile> Decoder::decode() && {
   walk_tables();
-  if (!problem_) walk_locations();
+  if (!problem_) read_locations();
   if (!problem_) walk_samples();
   if (!problem_) check_strings();
   if (problem_) return make_error(ErrorCode::corrupt, "read pprof: {}", *problem_);
@@ -431,6 +434,7 @@ Result<Profile> decode_pprof(std::span<const std::byte> bytes, const DecodeLimit
     const std::string inflated = TRY(gunzip(bytes, limits.inflated_bytes));
     return Decoder(inflated, limits.memory_bytes).decode();
   }
+  if (bytes.empty()) return make_error(ErrorCode::corrupt, "read pprof: there is nothing in it");
   if (bytes.size() > limits.inflated_bytes) return make_error(ErrorCode::corrupt, "read pprof: too large");
   return Decoder(as_text(bytes), limits.memory_bytes).decode();
 }

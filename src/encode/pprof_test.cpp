@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <string_view>
 
@@ -147,6 +148,45 @@ TEST(Pprof, AcceptsSparseIdsAndTablesThatComeLast) {
   EXPECT_EQ(decoded->text(decoded->functions[decoded->locations[0].lines[0].function].name), "x");
 }
 
+TEST(Pprof, KeepsNumbersOfEveryLength) {
+  Profile profile = testing_data::sample_profile();
+  profile.value_types.resize(1);
+  profile.samples.resize(1);
+  for (const std::int64_t value : {0L, 1L, 127L, 128L, 16'383L, 16'384L, 2'097'151L, 2'097'152L, 1L << 40,
+                                   std::numeric_limits<long>::max(), -1L}) {
+    profile.samples[0].values = {value};
+    const Result<Profile> decoded = decode(encode_pprof(profile));
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    EXPECT_THAT(decoded->samples[0].values, ElementsAre(value));
+  }
+}
+
+TEST(Pprof, FindsManyLocationsByIdInAnyOrder) {
+  // Ids that count from 1, and the same backwards.
+  for (const bool is_backwards : {false, true}) {
+    const int count = 20'000;
+    std::string bytes = "\x32\x00\x0a\x00"s, ids;
+    const auto varint = [](unsigned number) {
+      std::string text;
+      for (; number > 127; number >>= 7U) text += static_cast<char>((number & 127U) | 128U);
+      return text + static_cast<char>(number);
+    };
+    for (int number = 1; number <= count; ++number) {
+      const auto id = static_cast<unsigned>(is_backwards ? count + 1 - number : number);
+      const std::string location = "\x08" + varint(id) + "\x18" + varint(static_cast<unsigned>(number));
+      bytes += "\x22" + varint(static_cast<unsigned>(location.size())) + location;
+      ids += varint(id);
+    }
+    const std::string sample = "\x0a" + varint(static_cast<unsigned>(ids.size())) + ids + "\x12\x01\x05";
+    bytes += "\x12" + varint(static_cast<unsigned>(sample.size())) + sample;
+    const Result<Profile> decoded = decode(bytes);
+    ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+    ASSERT_EQ(decoded->samples[0].locations.size(), static_cast<std::size_t>(count));
+    for (std::uint32_t at = 0; at < static_cast<std::uint32_t>(count); ++at)
+      ASSERT_EQ(decoded->locations[decoded->samples[0].locations[at]].address.value, at + 1U);
+  }
+}
+
 TEST(Pprof, SkipsUnknownFieldsOfEveryWireType) {
   const std::string unknown =
       "\xa0\x06\x01\xa1\x06"
@@ -159,7 +199,7 @@ TEST(Pprof, SkipsUnknownFieldsOfEveryWireType) {
 
 TEST(Pprof, RefusesEveryDanglingReference) {
   const std::string strings = "\x32\x00"s;
-  expect_corrupt("", "string table");
+  expect_corrupt("", "there is nothing in it");
   expect_corrupt("\x32\x01x"s, "string table");
   expect_corrupt(strings + "\x0a\x02\x08\x01", "string 1 of 1");
   expect_corrupt(strings + "\x12\x03\x0a\x01\x01", "no location has id 1");
