@@ -58,6 +58,7 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
   file.path = identity.path;
   file.build_id = identity.build_id;
   file.pid = pid;
+  file.root = roots_.find_or_open(pid);
   auto image = provider_.open(pid, mapping_start, mapping_end, identity);
   if (!image) {
     file.problem = image.error().message;

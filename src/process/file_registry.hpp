@@ -15,6 +15,7 @@
 #include "elf/elf_file.hpp"
 #include "process/file_provider.hpp"
 #include "process/jit_files.hpp"
+#include "process/target_roots.hpp"
 
 namespace ddprof {
 
@@ -32,7 +33,8 @@ struct CodeFile {
   Kind kind = Kind::unopened;
   std::string path;
   BuildId build_id{};
-  Pid pid{};                              // whose code it was seen in first
+  Pid pid{};                                 // whose code it was seen in first
+  std::shared_ptr<const TargetRoot> root{};  // below which `path` is; null: below ours
   std::shared_ptr<const JitFile> dump{};  // jit only: in which its compiler tells of its code; null: in none
   std::string problem{};
   MappedRegion image{};
@@ -64,6 +66,7 @@ class FileRegistry {
   FileId add(CodeFile file);
 
   FileProvider& provider_;
+  TargetRoots roots_;
   std::vector<std::shared_ptr<const CodeFile>> files_;
   absl::flat_hash_map<BuildId, FileId> by_build_id_;
   absl::flat_hash_map<DeviceKey, FileId> by_device_;

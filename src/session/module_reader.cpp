@@ -1,6 +1,5 @@
 #include "session/module_reader.hpp"
 
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +9,7 @@ namespace ddprof {
 namespace {
 
 Binary binary_of(const CodeFile& file) {
-  return {&*file.elf, file.build_id, file.path, fmt::format("/proc/{}/root", to_int(file.pid))};
+  return {&*file.elf, file.build_id, file.path, file.root ? file.root->path() : ""};
 }
 
 // How often pages that were read are given back: a debug file is often larger than what we may hold.
