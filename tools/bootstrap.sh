@@ -2,9 +2,11 @@
 # Installs the Debian packages that building (build) and testing (test) need. Quick when they are all there.
 set -eu
 
-build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev"
+build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
+       libzstd-dev liblzma-dev libssl-dev libboost1.81-dev"
 test="clang clang-format clang-tidy libgtest-dev libgmock-dev libbenchmark-dev libdw-dev libelf-dev elfutils
-      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs"
+      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs
+      dwz debuginfod openssl zstd"
 
 wanted=""
 for group in "$@"; do

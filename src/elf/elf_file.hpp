@@ -64,6 +64,9 @@ struct ElfSymbol {
 // whatever they say.
 class ElfFile {
  public:
+  // The usual offsets of 32 bits end at 4 GiB; one section may take half of that from the profiler's memory.
+  static constexpr std::uint64_t kMaxUncompressedBytes = std::uint64_t{2} << 30;
+
   // Fails with `corrupt` when this is no ELF file and with `unsupported` when it is one of another kind.
   static Result<ElfFile> parse(std::span<const std::byte> image);
 
@@ -76,8 +79,13 @@ class ElfFile {
   [[nodiscard]] std::size_t section_count() const { return section_count_; }
   [[nodiscard]] std::optional<ElfSection> section(std::size_t index) const;
   [[nodiscard]] std::optional<ElfSection> find_section(std::string_view name) const;
-  // The bytes of a section, inflated when it is SHF_COMPRESSED with zlib.
-  [[nodiscard]] Result<std::vector<std::byte>> uncompressed(const ElfSection& section) const;
+  // As find_section(), also under the name that old GNU tools gave to compressed ones: .zdebug_info for
+  // .debug_info.
+  [[nodiscard]] std::optional<ElfSection> find_debug_section(std::string_view name) const;
+  // The bytes of a section, unpacked when it is compressed (zlib, Zstandard, .zdebug_*). They are memory of
+  // the profiler, so that a file cannot have as much of it as it likes: past `max_bytes`, `exhausted`.
+  [[nodiscard]] Result<std::vector<std::byte>> uncompressed(
+      const ElfSection& section, std::uint64_t max_bytes = kMaxUncompressedBytes) const;
 
   // Found through the program headers, so that stripped and in-memory images have them too. The .eh_frame
   // found through the header's pointer ends at its terminating record.

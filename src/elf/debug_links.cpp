@@ -1,0 +1,65 @@
+#include "elf/debug_links.hpp"
+
+#include <zlib.h>
+
+#include "elf/load.hpp"
+
+namespace ddprof {
+
+namespace {
+
+struct DebugSup {
+  bool is_supplementary = false;  // this is the file that links lead to
+  std::string_view path;
+  BuildId id;
+};
+
+// DWARF 5, 7.3.6: version, whether this is the supplementary file itself, the path to that, the length of its
+// checksum (dwz: its build id) as LEB128, the checksum.
+std::optional<DebugSup> read_debug_sup(const ElfFile& file) {
+  const auto section = file.find_section(".debug_sup");
+  if (!section || load<std::uint16_t>(section->data, 0) != 5) return std::nullopt;
+  const auto is_supplementary = load<std::uint8_t>(section->data, 2);
+  const std::string_view path = load_string(section->data, 3);
+  const std::uint64_t length_at = 3 + path.size() + 1;
+  const auto length = load<std::uint8_t>(section->data, length_at);
+  // More than 127 bytes, a length of two bytes, is no build id.
+  if (!is_supplementary || !length || *length > 127) return std::nullopt;
+  return DebugSup{*is_supplementary != 0, path, BuildId(slice_of(section->data, length_at + 1, *length))};
+}
+
+}  // namespace
+
+std::optional<DebugLink> find_debug_link(const ElfFile& file) {
+  const auto section = file.find_section(".gnu_debuglink");
+  if (!section) return std::nullopt;
+  const std::string_view name = load_string(section->data, 0);
+  const std::uint64_t checksum_at = (name.size() + 1 + 3) & ~std::uint64_t{3};
+  const auto checksum = load<std::uint32_t>(section->data, checksum_at);
+  if (name.empty() || !checksum) return std::nullopt;
+  return DebugLink{name, *checksum};
+}
+
+std::optional<SupplementaryLink> find_supplementary_link(const ElfFile& file) {
+  if (const auto section = file.find_section(".gnu_debugaltlink")) {
+    const std::string_view path = load_string(section->data, 0);
+    if (path.empty()) return std::nullopt;
+    return SupplementaryLink{path, BuildId(section->data.subspan(path.size() + 1))};
+  }
+  const auto sup = read_debug_sup(file);
+  if (!sup || sup->is_supplementary || sup->path.empty()) return std::nullopt;
+  return SupplementaryLink{sup->path, sup->id};
+}
+
+BuildId supplementary_id(const ElfFile& file) {
+  BuildId id = file.build_id();
+  if (!id.empty()) return id;
+  const auto sup = read_debug_sup(file);
+  return sup && sup->is_supplementary ? sup->id : BuildId();
+}
+
+std::uint32_t debug_link_checksum(std::span<const std::byte> file) {
+  return static_cast<std::uint32_t>(::crc32_z(0, reinterpret_cast<const Bytef*>(file.data()), file.size()));
+}
+
+}  // namespace ddprof
