@@ -1,0 +1,66 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/build_id.hpp"
+#include "base/patient_opener.hpp"
+#include "debugfile/debug_image.hpp"
+#include "elf/debug_links.hpp"
+#include "elf/elf_file.hpp"
+
+namespace ddprof {
+
+// The file whose code is to be named.
+struct Binary {
+  const ElfFile* file = nullptr;  // null: it could not be opened, and is known by its build id alone
+  BuildId build_id;
+  std::string path;  // as the target sees it
+  std::string root;  // through which its mount namespace is reached: "/proc/123/root"; empty: it is ours
+};
+
+// Finds the files that debug information was moved to, where systems keep them: below the root of the target,
+// below our own, in the cache of debuginfod. Everything found must prove that it belongs to the binary: by
+// the same build id, or the checksum in the link. Foreign names never lead out of the root.
+class DebugFileFinder {
+ public:
+  // What was in the way is worth telling: files of another build, file systems that hang.
+  using Problems = std::vector<std::string>;
+
+  struct Places {
+    std::string own_root;          // before all paths of our own; empty but in tests
+    std::string debuginfod_cache;  // empty: none
+  };
+  // The opener must outlive this.
+  DebugFileFinder(PatientOpener& opener, Places places) : opener_(opener), places_(std::move(places)) {}
+
+  // The separate debug file: the first with debug information, else the first with a symbol table.
+  std::optional<DebugImage> find_separate(const Binary& binary, Problems& problems);
+  // What dwz moved out of `from`, which is the binary or its separate debug file.
+  std::optional<DebugImage> find_supplementary(const Binary& binary, const std::string& path_of_from,
+                                               const SupplementaryLink& link, Problems& problems);
+  // The first of these paths that is an ELF file, below the target's root or ours.
+  std::optional<DebugImage> find_first(const Binary& binary, const std::vector<std::string>& paths,
+                                       Problems& problems);
+
+ private:
+  struct Candidate {
+    std::string root;
+    std::string path;
+  };
+  using Candidates = std::vector<Candidate>;
+
+  [[nodiscard]] std::vector<std::string> roots_of(const Binary& binary) const;
+  void add_by_build_id(Candidates& candidates, const Binary& binary, const BuildId& build_id) const;
+  std::optional<DebugImage> open(const Candidate& candidate, Problems& problems);
+  std::optional<DebugImage> find_linked(const Binary& binary, Problems& problems);
+  std::optional<DebugImage> find_by_build_id(const Candidates& candidates, const BuildId& build_id,
+                                             Problems& problems);
+
+  PatientOpener& opener_;
+  Places places_;
+};
+
+}  // namespace ddprof

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/mapped_region.hpp"
+#include "base/patient_opener.hpp"
+#include "base/result.hpp"
+#include "elf/elf_file.hpp"
+
+namespace ddprof {
+
+// An ELF file that was opened for what it tells about another one.
+struct DebugImage {
+  std::string root;  // through which it was reached: "/proc/123/root", or empty
+  std::string path;  // below that
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  MappedRegion region;
+  ElfFile file;
+
+  [[nodiscard]] std::string place() const { return root + path; }
+  [[nodiscard]] bool is_same_file(const DebugImage& other) const {
+    return device == other.device && inode == other.inode;
+  }
+};
+
+Result<DebugImage> open_debug_image(PatientOpener& opener, const std::string& root, const std::string& path);
+
+// Names and lines for people who debug; stripped files have neither.
+[[nodiscard]] bool has_debug_info(const ElfFile& file);
+[[nodiscard]] bool has_symbol_table(const ElfFile& file);
+
+// "/usr/bin" of "/usr/bin/cat"; empty for what lies in "/".
+[[nodiscard]] std::string folder_of(const std::string& path);
+[[nodiscard]] std::string base_name_of(const std::string& path);
+
+}  // namespace ddprof
