@@ -17,11 +17,9 @@ constexpr std::size_t kMaxAsked = 65536;
 
 DebugFiles::DebugFiles(DebugFileFinder& finder, Binary binary) : finder_(finder), binary_(std::move(binary)) {
   const ElfFile* itself = binary_.file;
-  if (itself == nullptr || !has_debug_info(*itself)) {
-    separate_ = finder_.find_separate(binary_, problems_);
-    if (!separate_ && !binary_.build_id.empty()) missing_.push_back(binary_.build_id);
-  }
+  if (itself == nullptr || !has_debug_info(*itself)) separate_ = finder_.find_separate(binary_, problems_);
   choose_debug_info();
+  if (with_debug_info_ == nullptr && !binary_.build_id.empty()) missing_.push_back(binary_.build_id);
   choose_symbol_table();
 }
 

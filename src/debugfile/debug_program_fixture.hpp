@@ -3,6 +3,7 @@
 // For tests: a program of two functions, made by gcc below a folder that stands for the root of a target, and
 // the debug files that the usual tools make of it.
 #include <list>
+#include <memory>
 #include <string>
 #include <string_view>
 

@@ -1,11 +1,18 @@
 #include "debugfile/debuginfod_client.hpp"
 
 #include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
 #include <utility>
+#include <vector>
 
 #include "base/call_within.hpp"
 #include "base/mapped_region.hpp"
 #include "base/patient_opener.hpp"
+#include "debugfile/debuginfod_cache.hpp"
 #include "elf/debug_links.hpp"
 #include "elf/elf_file.hpp"
 #include "net/http_client.hpp"
@@ -47,59 +54,102 @@ DebuginfodStatus failed_with(std::string reason) { return {DebuginfodState::fail
 
 }  // namespace
 
-DebuginfodClient::DebuginfodClient(DebuginfodSettings settings)
-    : settings_(std::move(settings)), cache_(settings_.cache_folder) {
-  for (const std::string& url : settings_.urls) servers_.push_back({url, {}, {}});
-}
-
-DebuginfodClient::~DebuginfodClient() {
-  {
-    std::lock_guard lock(mutex_);
-    stop_.request_stop();
+// What the client and its thread share.
+class DebuginfodClient::Worker {
+ public:
+  explicit Worker(DebuginfodSettings settings)
+      : settings_(std::move(settings)), cache_(settings_.cache_folder) {
+    for (const std::string& url : settings_.urls) servers_.push_back({url, {}, {}});
   }
-  changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
 
-void DebuginfodClient::post_request(const BuildId& build_id, std::uint64_t weight) {
+  // For the client.
+  bool add(const BuildId& build_id, std::uint64_t weight);
+  [[nodiscard]] DebuginfodStatus status(const BuildId& build_id) const;
+  bool wait(Clock::time_point deadline) const;
+  [[nodiscard]] std::size_t finished() const;
+  // True once the thread is at its end.
+  bool stop(std::chrono::seconds patience);
+
+  // The life of the thread.
+  void run();
+
+ private:
+  struct Request {
+    std::uint64_t weight = 0;
+    DebuginfodStatus status;
+    Clock::time_point ended;
+  };
+  struct Server {
+    std::string url;
+    Clock::time_point rests_until;
+    std::string reason;  // why it rests
+  };
+
+  std::optional<BuildId> next_request();
+  void finish(const BuildId& build_id, DebuginfodStatus status);
+  DebuginfodStatus fetch(const BuildId& build_id);
+  DebuginfodStatus ask_servers(const BuildId& build_id);
+  // Found, absent or failed at this one.
+  DebuginfodStatus ask(Server& server, const BuildId& build_id, DebuginfodCache::Arrival& arrival);
+
+  const DebuginfodSettings settings_;
+  const DebuginfodCache cache_;
+  std::vector<Server> servers_;  // of the thread
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::map<BuildId, Request> requests_;
+  std::size_t pending_ = 0;
+  std::size_t finished_ = 0;
+  bool is_at_end_ = false;
+  std::stop_source stop_;
+};
+
+bool DebuginfodClient::Worker::add(const BuildId& build_id, std::uint64_t weight) {
   std::lock_guard lock(mutex_);
-  if (build_id.empty() || stop_.stop_requested()) return;
-  if (!requests_.contains(build_id) && requests_.size() >= kMaxRequests) return;
+  if (build_id.empty()) return false;
+  if (!requests_.contains(build_id) && requests_.size() >= kMaxRequests) return false;
   Request& request = requests_[build_id];
   request.weight = weight;
-  if (!is_worth_asking(request.status.state, Clock::now() - request.ended)) return;
+  if (!is_worth_asking(request.status.state, Clock::now() - request.ended)) return false;
   request.status = {DebuginfodState::pending, {}};
   ++pending_;
-  if (!thread_.joinable()) thread_ = start_quiet_thread([this] { run(); });
   changed_.notify_all();
+  return true;
 }
 
-bool DebuginfodClient::is_pending(const BuildId& build_id) const {
-  return status(build_id).state == DebuginfodState::pending;
-}
-
-DebuginfodStatus DebuginfodClient::status(const BuildId& build_id) const {
+DebuginfodStatus DebuginfodClient::Worker::status(const BuildId& build_id) const {
   std::lock_guard lock(mutex_);
   const auto found = requests_.find(build_id);
   return found == requests_.end() ? DebuginfodStatus{} : found->second.status;
 }
 
-bool DebuginfodClient::wait(Clock::time_point deadline) const {
+bool DebuginfodClient::Worker::wait(Clock::time_point deadline) const {
   std::unique_lock lock(mutex_);
   return changed_.wait_until(lock, deadline, [this] { return pending_ == 0; });
 }
 
-std::size_t DebuginfodClient::finished() const {
+std::size_t DebuginfodClient::Worker::finished() const {
   std::lock_guard lock(mutex_);
   return finished_;
 }
 
-void DebuginfodClient::run() {
-  cache_.clean();
-  while (const auto build_id = next_request()) finish(*build_id, fetch(*build_id));
+bool DebuginfodClient::Worker::stop(std::chrono::seconds patience) {
+  stop_.request_stop();
+  std::unique_lock lock(mutex_);
+  changed_.notify_all();
+  return changed_.wait_for(lock, patience, [this] { return is_at_end_; });
 }
 
-std::optional<BuildId> DebuginfodClient::next_request() {
+void DebuginfodClient::Worker::run() {
+  cache_.clean();
+  while (const auto build_id = next_request()) finish(*build_id, fetch(*build_id));
+  std::lock_guard lock(mutex_);
+  is_at_end_ = true;
+  changed_.notify_all();
+}
+
+std::optional<BuildId> DebuginfodClient::Worker::next_request() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return pending_ != 0 || stop_.stop_requested(); });
   if (stop_.stop_requested()) return std::nullopt;
@@ -114,7 +164,7 @@ std::optional<BuildId> DebuginfodClient::next_request() {
   return build_id;
 }
 
-void DebuginfodClient::finish(const BuildId& build_id, DebuginfodStatus status) {
+void DebuginfodClient::Worker::finish(const BuildId& build_id, DebuginfodStatus status) {
   {
     std::lock_guard lock(mutex_);
     Request& request = requests_[build_id];
@@ -126,7 +176,7 @@ void DebuginfodClient::finish(const BuildId& build_id, DebuginfodStatus status) 
   changed_.notify_all();
 }
 
-DebuginfodStatus DebuginfodClient::fetch(const BuildId& build_id) {
+DebuginfodStatus DebuginfodClient::Worker::fetch(const BuildId& build_id) {
   switch (cache_.find(build_id)) {
     case DebuginfodCache::Entry::known_absent:
       return {DebuginfodState::absent, {}};
@@ -141,7 +191,7 @@ DebuginfodStatus DebuginfodClient::fetch(const BuildId& build_id) {
   return ask_servers(build_id);
 }
 
-DebuginfodStatus DebuginfodClient::ask_servers(const BuildId& build_id) {
+DebuginfodStatus DebuginfodClient::Worker::ask_servers(const BuildId& build_id) {
   auto arrival = cache_.begin(build_id);
   if (!arrival) return failed_with(arrival.error().message);
   std::string reason;
@@ -156,8 +206,8 @@ DebuginfodStatus DebuginfodClient::ask_servers(const BuildId& build_id) {
   return {DebuginfodState::absent, {}};
 }
 
-DebuginfodStatus DebuginfodClient::ask(Server& server, const BuildId& build_id,
-                                       DebuginfodCache::Arrival& arrival) {
+DebuginfodStatus DebuginfodClient::Worker::ask(Server& server, const BuildId& build_id,
+                                               DebuginfodCache::Arrival& arrival) {
   if (Clock::now() < server.rests_until) return failed_with(server.reason);
   if (auto restarted = arrival.restart(); !restarted) return failed_with(restarted.error().message);
   const std::string url = server.url + "/buildid/" + build_id.hex() + "/debuginfo";
@@ -181,5 +231,30 @@ DebuginfodStatus DebuginfodClient::ask(Server& server, const BuildId& build_id,
   if (auto kept = arrival.keep(); !kept) return failed_with(kept.error().message);
   return {DebuginfodState::found, {}};
 }
+
+DebuginfodClient::DebuginfodClient(DebuginfodSettings settings)
+    : cache_folder_(settings.cache_folder), worker_(std::make_shared<Worker>(std::move(settings))) {}
+
+DebuginfodClient::~DebuginfodClient() {
+  if (!thread_.joinable()) return;
+  if (worker_->stop(kFarewell)) {
+    thread_.join();
+  } else {
+    thread_.detach();
+  }
+}
+
+void DebuginfodClient::post_request(const BuildId& build_id, std::uint64_t weight) {
+  if (worker_->add(build_id, weight) && !thread_.joinable())
+    thread_ = start_quiet_thread([worker = worker_] { worker->run(); });
+}
+
+bool DebuginfodClient::is_pending(const BuildId& build_id) const {
+  return status(build_id).state == DebuginfodState::pending;
+}
+
+DebuginfodStatus DebuginfodClient::status(const BuildId& build_id) const { return worker_->status(build_id); }
+bool DebuginfodClient::wait(Clock::time_point deadline) const { return worker_->wait(deadline); }
+std::size_t DebuginfodClient::finished() const { return worker_->finished(); }
 
 }  // namespace ddprof

@@ -1,20 +1,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <mutex>
-#include <optional>
-#include <stop_token>
+#include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "base/build_id.hpp"
-#include "base/result.hpp"
-#include "debugfile/debuginfod_cache.hpp"
 #include "debugfile/debuginfod_settings.hpp"
 
 namespace ddprof {
@@ -33,8 +26,8 @@ struct DebuginfodStatus {
 };
 
 // Asks debuginfod servers for debug files, on a thread of its own, one after the other, the ones that matter
-// most first. What arrives is a file in the cache folder and a status here; nobody needs to wait. Everything
-// may be called from any thread.
+// most first. What arrives is a file in the cache folder and a status here; nobody needs to wait. For one
+// thread, next to its own.
 class DebuginfodClient {
  public:
   using Clock = std::chrono::steady_clock;
@@ -44,7 +37,9 @@ class DebuginfodClient {
   static constexpr std::chrono::seconds kRest{300};
 
   explicit DebuginfodClient(DebuginfodSettings settings);
-  // Gives up what is under way.
+  // Gives up what is under way. The thread is left behind when the file system of the cache holds it for
+  // longer than this.
+  static constexpr std::chrono::seconds kFarewell{1};
   ~DebuginfodClient();
   DebuginfodClient(const DebuginfodClient&) = delete;
   DebuginfodClient& operator=(const DebuginfodClient&) = delete;
@@ -58,38 +53,14 @@ class DebuginfodClient {
   bool wait(Clock::time_point deadline) const;
   // Grows with each request that comes to an end: whether it is worth to look again.
   [[nodiscard]] std::size_t finished() const;
-  [[nodiscard]] const std::string& cache_folder() const { return settings_.cache_folder; }
+  [[nodiscard]] const std::string& cache_folder() const { return cache_folder_; }
 
  private:
-  struct Request {
-    std::uint64_t weight = 0;
-    DebuginfodStatus status;
-    Clock::time_point ended;
-  };
-  struct Server {
-    std::string url;
-    Clock::time_point rests_until;
-    std::string reason;  // why it rests
-  };
+  class Worker;
 
-  void run();
-  std::optional<BuildId> next_request();
-  void finish(const BuildId& build_id, DebuginfodStatus status);
-  DebuginfodStatus fetch(const BuildId& build_id);
-  DebuginfodStatus ask_servers(const BuildId& build_id);
-  // Found, absent or failed at this one.
-  DebuginfodStatus ask(Server& server, const BuildId& build_id, DebuginfodCache::Arrival& arrival);
-
-  DebuginfodSettings settings_;
-  DebuginfodCache cache_;
-  std::vector<Server> servers_;  // of the thread
-
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  std::map<BuildId, Request> requests_;
-  std::size_t pending_ = 0;
-  std::size_t finished_ = 0;
-  std::stop_source stop_;
+  std::string cache_folder_;
+  // Shared with the thread, which may have to be left behind.
+  std::shared_ptr<Worker> worker_;
   std::thread thread_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "debugfile/debug_files.hpp"
 #include "debugfile/debug_program_fixture.hpp"
+#include "debugfile/debuginfod_cache.hpp"
 #include "net/raw_server_fixture.hpp"
 
 namespace ddprof {

@@ -13,7 +13,7 @@
 namespace ddprof {
 namespace {
 
-constexpr auto kLong = std::chrono::minutes(1);
+constexpr auto kServerPatience = std::chrono::minutes(1);
 
 class DebuginfodServer {
  public:
@@ -37,7 +37,7 @@ class DebuginfodServer {
 
   // Until it has scanned the folder; false when it cannot run.
   [[nodiscard]] bool serves(const BuildId& build_id) const {
-    const auto deadline = std::chrono::steady_clock::now() + kLong;
+    const auto deadline = std::chrono::steady_clock::now() + kServerPatience;
     while (std::chrono::steady_clock::now() < deadline && ::waitpid(pid_, nullptr, WNOHANG) == 0) {
       const auto answer = http_get(url_ + "/buildid/" + build_id.hex() + "/debuginfo", {},
                                    [](std::span<const std::byte>) -> Result<void> { return {}; });
@@ -62,7 +62,7 @@ TEST(DebuginfodServer, NamesAProgramThatHasNothingOfItsOwn) {
   ASSERT_TRUE(server.serves(program.build_id()));
 
   const std::string cache = program.folder().path("cache");
-  PatientOpener opener(kLong);
+  PatientOpener opener(kServerPatience);
   DebugFileFinder finder(opener, {"/nonexistent", cache});
   const Binary binary{&program.file(), program.build_id(), std::string(DebugProgram::kPath), program.root()};
   const DebugFiles before(finder, binary);
@@ -76,7 +76,7 @@ TEST(DebuginfodServer, NamesAProgramThatHasNothingOfItsOwn) {
   const BuildId unknown(std::as_bytes(std::span("a build id of nobody")).first(20));
   client.post_request(before.missing()[0], 1);
   client.post_request(unknown, 2);
-  ASSERT_TRUE(client.wait(DebuginfodClient::Clock::now() + kLong));
+  ASSERT_TRUE(client.wait(DebuginfodClient::Clock::now() + kServerPatience));
   EXPECT_EQ(client.status(before.missing()[0]).state, DebuginfodState::found);
   EXPECT_EQ(client.status(unknown).state, DebuginfodState::absent) << client.status(unknown).reason;
 

@@ -1,3 +1,5 @@
+// The sockets are ours and never block, so that every step has its deadline and can be given up, name
+// look-ups included, which Asio would join at the end. What HTTP is made of is Boost.Beast's to know.
 #include "net/http_client.hpp"
 
 #include <algorithm>

@@ -34,10 +34,10 @@ struct SocketAddress {
   int family = AF_UNSPEC;
 };
 
-Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_t port) {
+Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV | flags;
   addrinfo* list = nullptr;
   const int status = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
   if (status != 0) return make_error(ErrorCode::not_found, "look up {}: {}", host, ::gai_strerror(status));
@@ -52,6 +52,16 @@ Result<std::vector<SocketAddress>> look_up(const std::string& host, std::uint16_
   }
   ::freeaddrinfo(list);
   return addresses;
+}
+
+// getaddrinfo() has no deadline: it may wait for a dead name server for half a minute.
+Result<std::vector<SocketAddress>> look_up_within(const std::string& host, std::uint16_t port,
+                                                  Deadline deadline, const Waiter& waiter) {
+  if (auto numeric = look_up(host, port, AI_NUMERICHOST)) return numeric;
+  auto found = call_within(
+      left_until(deadline), [host, port] { return look_up(host, port, 0); }, waiter.stop());
+  if (!found) return make_error(ErrorCode::failed, "look up {}: no answer in time", host);
+  return std::move(*found);
 }
 
 class TcpStream final : public Stream {
@@ -129,11 +139,7 @@ Result<void> Waiter::wait(int fd, short events, Deadline deadline) const {
 
 Result<std::unique_ptr<Stream>> connect_tcp(const std::string& host, std::uint16_t port, Deadline deadline,
                                             const Waiter& waiter) {
-  // getaddrinfo() has no deadline: it may wait for a dead name server for half a minute.
-  auto found = call_within(
-      left_until(deadline), [host, port] { return look_up(host, port); }, waiter.stop());
-  if (!found) return make_error(ErrorCode::failed, "look up {}: no answer in time", host);
-  const std::vector<SocketAddress> addresses = TRY(std::move(*found));
+  const std::vector<SocketAddress> addresses = TRY(look_up_within(host, port, deadline, waiter));
   Error last = make_error(ErrorCode::not_found, "look up {}: no address", host);
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     // An address that does not answer must leave time for the others.

@@ -1,0 +1,32 @@
+// Arbitrary bytes as the answer of a server, over a real connection: whatever it says, the client comes back,
+// and never hands out more than it may.
+#include <cstdlib>
+#include <mutex>
+
+#include "net/http_client.hpp"
+#include "net/raw_server_fixture.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ddprof;
+  static std::mutex mutex;
+  static std::string answer;
+  static const RawServer server([](const RawServer::Client& client) {
+    std::lock_guard lock(mutex);
+    client.send(answer);
+  });
+  {
+    std::lock_guard lock(mutex);
+    answer.assign(reinterpret_cast<const char*>(data), size);
+  }
+  HttpOptions options;
+  options.max_bytes = 1000;
+  options.max_redirects = 0;
+  std::uint64_t total = 0;
+  const auto result =
+      http_get(server.url(), options, [&total](std::span<const std::byte> bytes) -> Result<void> {
+        total += bytes.size();
+        return {};
+      });
+  if (total > options.max_bytes || (result && result->body_bytes != total)) std::abort();
+  return 0;
+}
