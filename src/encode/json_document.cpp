@@ -27,7 +27,7 @@ class LimitedMemory final : public json::memory_resource {
   }
   void do_deallocate(void* memory, std::size_t bytes, std::size_t alignment) override {
     budget_.give_back(bytes);
-    ::operator delete (memory, bytes, std::align_val_t{alignment});
+    ::operator delete (memory, std::align_val_t{alignment});
   }
   [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
     return this == &other;
