@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/source_call.hpp"
+#include "symbol/jit_code_map.hpp"
+
+namespace ddprof {
+
+// Code that a JIT compiler described in its jit-PID.dump: a file of records that grows while the program
+// runs. It is read piece by piece, as it grows; what is not complete yet is left for the next time. Foreign
+// bytes: what can be understood is taken, time and memory are bounded.
+class JitDump {
+ public:
+  static constexpr std::size_t kMaxTextBytes = 1000;
+  static constexpr std::size_t kMaxRecordBytes = 1U << 20U;  // of lines or unwinding information
+  static constexpr std::size_t kMaxCodes = 500'000;
+  static constexpr std::size_t kMaxMemoryBytes = 128U << 20U;
+
+  // `bytes` are those of the file from offset() on: all of them, or at least kMaxRecordBytes. Takes the
+  // records that are complete in a file of `file_bytes`, and moves offset() behind them, which may be behind
+  // `bytes`: code itself is not read. Fails when this is no jitdump of this machine, or goes on with what
+  // cannot be a record; what was read before stays known.
+  Result<void> read(std::span<const std::byte> bytes, std::uint64_t file_bytes);
+  [[nodiscard]] std::uint64_t offset() const { return offset_; }
+  [[nodiscard]] bool is_closed() const { return is_closed_; }
+
+  // Calls take() with what the code at a run-time address was made from; texts live until it returns. False
+  // when no code is known there.
+  bool find(std::uint64_t address, const std::function<void(const SourceCall&)>& take) const;
+
+  // Unwinding information of one stretch of code: an .eh_frame as if it lay at `vaddr`, for code whose
+  // addresses are less than those in memory by `moved_by` (modulo 2^64).
+  struct Unwinding {
+    std::uint64_t begin = 0;  // in memory
+    std::uint64_t end = 0;
+    std::uint64_t moved_by = 0;
+    std::uint64_t vaddr = 0;
+    std::span<const std::byte> eh_frame;
+  };
+  // In order of addresses.
+  void for_each_unwinding(const std::function<void(const Unwinding&)>& take) const;
+
+  [[nodiscard]] std::size_t size() const { return codes_.size(); }
+  [[nodiscard]] std::size_t memory_bytes() const { return codes_.memory_bytes(); }
+  [[nodiscard]] std::uint64_t skipped_records() const { return skipped_records_; }
+
+ private:
+  // Belongs to the code that is loaded next.
+  struct Pending {
+    std::uint64_t code_start = 0;
+    std::string files;
+    std::vector<JitCode::Line> lines;
+    std::vector<std::byte> unwinding;
+    std::uint64_t unwinding_header_bytes = 0;
+  };
+
+  Result<bool> read_header(std::span<const std::byte> bytes);
+  bool read_record(std::uint32_t id, std::span<const std::byte> payload, bool is_whole);
+  bool read_load(std::span<const std::byte> payload);
+  bool read_move(std::span<const std::byte> payload);
+  bool read_lines(std::span<const std::byte> payload);
+  bool read_unwinding(std::span<const std::byte> payload);
+
+  std::uint64_t offset_ = 0;
+  std::uint64_t line_shift_ = 0;  // what addresses of lines are too large by
+  bool is_closed_ = false;
+  Pending pending_;
+  JitCodeMap codes_;
+  std::uint64_t skipped_records_ = 0;
+};
+
+}  // namespace ddprof
