@@ -4,7 +4,7 @@ set -eu
 
 build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev"
 test="clang clang-format clang-tidy libgtest-dev libgmock-dev libbenchmark-dev libdw-dev libelf-dev elfutils
-      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs"
+      golang-go rustc linux-perf python3 binutils llvm util-linux sqlite3 xz-utils redis-server nodejs"
 
 wanted=""
 for group in "$@"; do
