@@ -14,6 +14,7 @@
 #include "base/mapped_region.hpp"
 #include "elf/elf_file.hpp"
 #include "process/file_provider.hpp"
+#include "process/jit_files.hpp"
 
 namespace ddprof {
 
@@ -25,16 +26,18 @@ struct CodeFile {
     elf,       // `image` and `elf` are set
     vdso,      // the kernel's, read from our own address space: the same on every process of this kernel
     jit,       // anonymous executable memory of process `pid`; ELF addresses are run-time addresses
+    jit_dump,  // what the JIT compiler of process `pid` tells of its code: `dump` is set
     unopened,  // gone, replaced, not ELF, or not permitted: `problem` says which
   };
 
   Kind kind = Kind::unopened;
   std::string path;
   BuildId build_id{};
-  Pid pid{};  // jit only
+  Pid pid{};  // jit and jit_dump only
   std::string problem{};
   MappedRegion image{};
   std::optional<ElfFile> elf{};
+  std::optional<JitFile> dump{};
 
   [[nodiscard]] std::string base_name() const;
 };

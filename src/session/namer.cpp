@@ -1,12 +1,9 @@
 #include "session/namer.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <string_view>
 #include <utility>
 
-#include "base/read_file.hpp"
+#include "process/jit_files.hpp"
 #include "profile/labels.hpp"
 #include "profile/marker.hpp"
 #include "profile/profile_builder.hpp"
@@ -25,20 +22,12 @@ std::string readable_offset(const CodeFile* file, std::uint64_t address) {
   return fmt::format("{}+{:#x}", file->base_name(), address);
 }
 
-// A JIT's own list of its code. Someone else's file could name anything: the owner must be the process's.
 PerfMap read_perf_map(Pid pid) {
-  const std::string in_target = fmt::format("/proc/{0}/root/tmp/perf-{0}.map", to_int(pid));
-  const std::string in_tmp = fmt::format("/tmp/perf-{}.map", to_int(pid));
-  struct stat process {};
-  bool is_alive = ::stat(fmt::format("/proc/{}", to_int(pid)).c_str(), &process) == 0;
-  for (const std::string& path : {in_target, in_tmp}) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) continue;
-    uid_t owner = is_alive ? process.st_uid : ::geteuid();
-    if (status.st_uid != owner) continue;
-    if (auto text = read_file(path)) return PerfMap::parse(*text);
-  }
-  return {};
+  constexpr std::size_t kMaxPerfMapBytes = 128U << 20U;
+  const auto file = JitFile::open_perf_map(pid);
+  if (!file) return {};
+  const auto text = file->read_all(kMaxPerfMapBytes);
+  return text ? PerfMap::parse(*text) : PerfMap{};
 }
 
 // Joins frames to a ProfileBuilder: locations once per distinct frame, mappings once per representative.
