@@ -3,10 +3,10 @@
 set -eu
 
 build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
-       libzstd-dev liblzma-dev libssl-dev libboost1.81-dev"
+       libzstd-dev liblzma-dev libssl-dev libboost1.81-dev libcapstone-dev"
 test="clang clang-format clang-tidy libgtest-dev libgmock-dev libbenchmark-dev libdw-dev libelf-dev elfutils
-      golang-go rustc linux-perf python3 binutils util-linux sqlite3 xz-utils redis-server nodejs
-      dwz debuginfod openssl zstd"
+      golang-go rustc linux-perf python3 binutils llvm llvm-19 util-linux sqlite3 xz-utils redis-server nodejs npm
+      chromium python3-jsonschema dwz debuginfod openssl zstd"
 
 wanted=""
 for group in "$@"; do

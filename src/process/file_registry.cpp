@@ -26,6 +26,20 @@ std::span<const std::byte> own_vdso() {
   return {start, section_offset + std::uint64_t{section_size} * section_count};
 }
 
+CodeFile open_jit_dump(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) {
+  CodeFile file;
+  file.path = identity.path;
+  file.pid = pid;
+  auto dump = JitFile::open_dump(pid, mapping_start, mapping_end, identity);
+  if (dump) {
+    file.kind = CodeFile::Kind::jit_dump;
+    file.dump = std::move(dump).value();
+  } else {
+    file.problem = dump.error().message;
+  }
+  return file;
+}
+
 }  // namespace
 
 std::string CodeFile::base_name() const {
@@ -52,6 +66,12 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
     if (auto known = by_build_id_.find(identity.build_id); known != by_build_id_.end()) return known->second;
   } else if (auto known = by_device_.find(key); known != by_device_.end()) {
     return known->second;
+  }
+
+  if (is_jit_dump_path(identity.path)) {
+    const FileId id = add(open_jit_dump(pid, mapping_start, mapping_end, identity));
+    by_device_.emplace(std::move(key), id);
+    return id;
   }
 
   CodeFile file;
@@ -95,19 +115,6 @@ FileId FileRegistry::find_or_add_jit(Pid pid) {
     entry->second = add(std::move(file));
   }
   return entry->second;
-}
-
-void FileRegistry::add_jit_dump(Pid pid, Address mapping_start, Address mapping_end,
-                                const FileIdentity& identity) {
-  const FileId id = find_or_add_jit(pid);
-  CodeFile file{.kind = CodeFile::Kind::jit, .path = files_[to_int(id)]->path, .pid = pid};
-  auto dump = JitFile::open_dump(pid, mapping_start, mapping_end, identity);
-  if (dump) {
-    file.dump = std::make_shared<const JitFile>(*std::move(dump));
-  } else if (dump.error().code == ErrorCode::permission_denied) {
-    file.problem = dump.error().message;
-  }
-  files_[to_int(id)] = std::make_shared<const CodeFile>(std::move(file));
 }
 
 FileId FileRegistry::vdso() {

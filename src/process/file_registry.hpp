@@ -27,6 +27,7 @@ struct CodeFile {
     elf,       // `image` and `elf` are set
     vdso,      // the kernel's, read from our own address space: the same on every process of this kernel
     jit,       // anonymous executable memory of process `pid`; ELF addresses are run-time addresses
+    jit_dump,  // what the JIT compiler of process `pid` tells of its code: `dump` is set
     unopened,  // gone, replaced, not ELF, or not permitted: `problem` says which
   };
 
@@ -35,10 +36,10 @@ struct CodeFile {
   BuildId build_id{};
   Pid pid{};                                 // whose code it was seen in first
   std::shared_ptr<const TargetRoot> root{};  // below which `path` is; null: below ours
-  std::shared_ptr<const JitFile> dump{};  // jit only: in which its compiler tells of its code; null: in none
   std::string problem{};
   MappedRegion image{};
   std::optional<ElfFile> elf{};
+  std::optional<JitFile> dump{};
 
   [[nodiscard]] std::string base_name() const;
   // False when the file was written over in place since: it says nothing about the code that ran then.
@@ -53,8 +54,6 @@ class FileRegistry {
   // Opens the file at once when it is new: a short-lived process may be gone a moment later.
   FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity);
   FileId find_or_add_jit(Pid pid);
-  // The process has mapped its jitdump, which is how compilers show where it is.
-  void add_jit_dump(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity);
   FileId vdso();
 
   [[nodiscard]] const std::shared_ptr<const CodeFile>& file(FileId id) const { return files_[to_int(id)]; }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/read_file.hpp"
-#include "process/jit_files.hpp"
 #include "process/proc_maps.hpp"
 
 namespace ddprof {
@@ -67,7 +66,6 @@ AddressSpace& ProcessTable::writable_space(Process& process) {
 
 void ProcessTable::map_into(Process& process, Address start, Address end, std::uint64_t file_offset,
                             const FileIdentity& identity) {
-  if (is_jit_dump_path(identity.path)) return files_.add_jit_dump(process.pid, start, end, identity);
   CodeMapping mapping{.start = start, .end = end, .file_offset = file_offset};
   if (identity.path == "[vdso]") {
     mapping.file = files_.vdso();

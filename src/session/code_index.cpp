@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
 #include "unwind/compile.hpp"
 
 namespace ddprof {
@@ -31,7 +32,7 @@ Module CodeIndex::make_module(const CodeMapping& mapping) {
   module.file = mapping.file;
   if (mapping.file == FileId::none) return module;
   const CodeFile& file = *files_.file(mapping.file);
-  module.table = table(mapping.file);
+  module.table = file.kind == CodeFile::Kind::jit ? generated_.table(mapping.file) : table(mapping.file);
   if (file.elf) {
     module.entry = file.elf->entry();
     auto image = file.elf->image();
@@ -49,26 +50,49 @@ void CodeIndex::add_representative(const CodeMapping& mapping) {
   }
 }
 
+void CodeIndex::fill(CachedMap& cached, const Process& process) {
+  cached.map = std::make_unique<ModuleMap>();
+  FileId code = FileId::none;
+  FileId dump = FileId::none;
+  for (const CodeMapping& mapping : process.space->mappings()) {
+    cached.map->add(make_module(mapping));
+    add_representative(mapping);
+    if (mapping.file == FileId::none) continue;
+    const CodeFile::Kind kind = files_.file(mapping.file)->kind;
+    if (kind == CodeFile::Kind::jit) code = mapping.file;
+    if (kind == CodeFile::Kind::jit_dump) dump = mapping.file;
+  }
+  if (code == FileId::none || dump == FileId::none) return;
+  cached.generated = code;
+  generated_.add(code, dump);
+}
+
 const ModuleMap& CodeIndex::modules(const Process& process) {
   CachedMap& cached = maps_[process.generation];
   cached.was_used = true;
-  if (!cached.map) {
-    cached.map = std::make_unique<ModuleMap>();
-    for (const CodeMapping& mapping : process.space->mappings()) {
-      cached.map->add(make_module(mapping));
-      add_representative(mapping);
-    }
+  if (!cached.map) fill(cached, process);
+  if (cached.generated != FileId::none && generated_.refresh(cached.generated, monotonic_now())) {
+    forget_generated_maps();
+    fill(cached, process);
   }
   return *cached.map;
+}
+
+// Their modules point to tables that have been replaced.
+void CodeIndex::forget_generated_maps() {
+  for (auto& [generation, cached] : maps_) {
+    if (cached.generated != FileId::none) cached.map.reset();
+  }
 }
 
 void CodeIndex::forget_unused() {
   absl::erase_if(maps_, [](const auto& entry) { return !entry.second.was_used; });
   for (auto& entry : maps_) entry.second.was_used = false;
+  if (generated_.forget_unused()) forget_generated_maps();
 }
 
 std::size_t CodeIndex::table_bytes() const {
-  std::size_t bytes = 0;
+  std::size_t bytes = generated_.table_bytes();
   for (const auto& table : tables_) bytes += table ? table->bytes() : 0;
   return bytes;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "process/process_table.hpp"
+#include "session/jit_tables.hpp"
 #include "unwind/module_map.hpp"
 #include "unwind/rule_dictionary.hpp"
 #include "unwind/unwind_table.hpp"
@@ -34,14 +35,18 @@ class CodeIndex {
   struct CachedMap {
     std::unique_ptr<ModuleMap> map;
     bool was_used = true;
+    FileId generated = FileId::none;  // code that a jitdump tells of
   };
 
   const UnwindTable* table(FileId id);
   [[nodiscard]] Module make_module(const CodeMapping& mapping);
+  void fill(CachedMap& cached, const Process& process);
+  void forget_generated_maps();
   void add_representative(const CodeMapping& mapping);
 
   const FileRegistry& files_;
   RuleDictionary rules_;
+  JitTables generated_{files_, rules_};
   std::vector<std::unique_ptr<UnwindTable>> tables_;  // by FileId; null: not compiled or nothing to compile
   std::vector<bool> is_compiled_;
   absl::flat_hash_map<std::uint64_t, CachedMap> maps_;  // by generation

@@ -1,11 +1,11 @@
 #include "session/frame_names.hpp"
 
-#include <span>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "process/jit_files.hpp"
 #include "profile/marker.hpp"
+#include "session/jit_tables.hpp"
 #include "symbol/demangle.hpp"
 
 namespace ddprof {
@@ -29,20 +29,14 @@ PerfMap read_perf_map(Pid pid) {
   return text ? PerfMap::parse(*text) : PerfMap{};
 }
 
-// What has been written since the last time.
-void read_on(JitDump& dump, const JitFile& file) {
-  constexpr std::size_t kChunkBytes = 4U << 20U;
-  static_assert(kChunkBytes >= JitDump::kMaxRecordBytes);
-  std::vector<std::byte> chunk(kChunkBytes);
-  const auto size = file.size();
-  while (size && dump.offset() < *size) {
-    const std::uint64_t before = dump.offset();
-    const auto count = file.read(before, chunk);
-    if (!count || !dump.read(std::span(chunk).first(*count), *size) || dump.offset() == before) return;
+}  // namespace
+
+void FrameNames::use_dumps(std::span<const std::shared_ptr<const CodeFile>> files) {
+  dumps_.clear();
+  for (const auto& file : files) {
+    if (file && file->kind == CodeFile::Kind::jit_dump) dumps_[to_int(file->pid)] = file;
   }
 }
-
-}  // namespace
 
 FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   auto [entry, is_new] = symbols_.try_emplace(to_int(id));
@@ -54,8 +48,11 @@ FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   if (file.kind == CodeFile::Kind::jit && !symbols.is_fresh) {
     symbols.is_fresh = true;
     symbols.jit_map = read_perf_map(file.pid);
-    if (file.dump && !symbols.jit_dump) symbols.jit_dump = std::make_unique<JitDump>();
-    if (file.dump) read_on(*symbols.jit_dump, *file.dump);
+    if (auto dump = dumps_.find(to_int(file.pid)); dump != dumps_.end()) {
+      if (!symbols.jit_dump) symbols.jit_dump = std::make_unique<JitDump>();
+      std::ignore =
+          read_growth(*dump->second->dump, *symbols.jit_dump);  // what was read before it broke is known
+    }
   }
   return symbols;
 }
@@ -70,11 +67,6 @@ std::optional<FrameNames::Name> FrameNames::jit_name(std::uint64_t address, File
   if (auto symbol = symbols.jit_map->find(address))
     name = Name{std::string(symbol->name), std::string(symbol->name), true};
   return name;
-}
-
-bool FrameNames::has_symbols(FileId id) const {
-  auto known = symbols_.find(to_int(id));
-  return known != symbols_.end() && known->second.table && !known->second.table->empty();
 }
 
 FrameNames::Name FrameNames::kernel_name(std::uint64_t address) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/frame.hpp"
@@ -34,7 +35,8 @@ class FrameNames {
 
   // `file` is the CodeFile of frame.file, null without one. Lives until the next call.
   const Name& name(const Frame& frame, const CodeFile* file);
-  [[nodiscard]] bool has_symbols(FileId id) const;
+  // Among all files of a period are those in which JIT compilers tell of their code.
+  void use_dumps(std::span<const std::shared_ptr<const CodeFile>> files);
 
   // Between periods: what is cheap to make again is dropped beyond a budget.
   void trim();
@@ -57,6 +59,7 @@ class FrameNames {
   absl::flat_hash_map<Frame, Name> names_;
   Name unstable_;                                        // of JIT code, which comes and goes
   absl::flat_hash_map<std::uint32_t, Symbols> symbols_;  // by FileId
+  absl::flat_hash_map<std::int32_t, std::shared_ptr<const CodeFile>> dumps_;  // by process
   KernelNames kernel_;
 };
 

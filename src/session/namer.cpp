@@ -167,6 +167,7 @@ void Namer::note_module(const ClosedPeriod& period, const Frame& frame, const Fr
 std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, ProfileBuilder& builder) {
   modules_.clear();
   module_of_file_.clear();
+  names_.use_dumps(period.files);
   LocationTable locations(period, builder);
   std::optional<SourceReader::Known> known;
   if (sources_) known.emplace(sources_->known());

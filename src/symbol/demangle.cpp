@@ -3,7 +3,9 @@
 #include <libiberty/demangle.h>
 
 #include <algorithm>
+#include <charconv>
 #include <csetjmp>
+#include <cstdint>
 #include <cstdlib>
 #include <utility>
 
@@ -44,11 +46,40 @@ bool read_name(Reader reader, const char* name, Output& output) {
   return reader(name, kOptions, append, &output) != 0;
 }
 
+void append_utf8(std::string& text, std::uint32_t letter) {
+  const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+  if (letter < 0x800) {
+    add(0xc0U | letter >> 6U);
+  } else if (letter < 0x10000) {
+    add(0xe0U | letter >> 12U), add(0x80U | (letter >> 6U & 0x3fU));
+  } else {
+    add(0xf0U | letter >> 18U), add(0x80U | (letter >> 12U & 0x3fU)), add(0x80U | (letter >> 6U & 0x3fU));
+  }
+  add(0x80U | (letter & 0x3fU));
+}
+
+// Legacy names of Rust spell letters as "$u<hexadecimal>$"; libiberty leaves those outside of ASCII.
+std::string with_letters(std::string_view name) {
+  std::string text;
+  for (std::size_t at = 0; (at = name.find("$u")) != std::string_view::npos;) {
+    std::uint32_t letter = 0;
+    const auto [rest, error] = std::from_chars(name.data() + at + 2, name.data() + name.size(), letter, 16);
+    const auto end = static_cast<std::size_t>(rest - name.data());
+    const bool is_letter = error == std::errc{} && letter >= 0x80 && letter <= 0x10ffff &&
+                           (letter < 0xd800 || letter > 0xdfff) && end < name.size() && name[end] == '$';
+    text.append(name.substr(0, is_letter ? at : at + 2));
+    if (is_letter) append_utf8(text, letter);
+    name.remove_prefix(is_letter ? end + 1 : at + 2);
+  }
+  return text.append(name);
+}
+
 std::string demangle_in_pieces(const std::string& name) {
   Output output;
   output.text.reserve(kMaxNameBytes + 1);
   // Rust's legacy names are C++ names with a hash at the end; the Rust reader refuses those of C++.
-  if (is_rust(name) && read_name(rust_demangle_callback, name.c_str(), output)) return std::move(output.text);
+  if (is_rust(name) && read_name(rust_demangle_callback, name.c_str(), output))
+    return with_letters(output.text);
   if (name.starts_with("_R") || !read_name(cplus_demangle_v3_callback, name.c_str(), output)) return {};
   return std::move(output.text);
 }
@@ -69,6 +100,23 @@ std::string demangle_d(const std::string& name) {
 // clones (it writes "[clone .cold]"), nobody knows "@plt" or "@@VERSION".
 std::size_t linker_suffix(std::string_view name) { return std::min(name.find('@'), name.size()); }
 
+// LLVM numbers local names that it had to make global when it optimised a whole program: that says nothing to
+// people.
+std::string_view without_llvm_number(std::string_view name) {
+  const std::size_t last_letter = name.find_last_not_of("0123456789");
+  if (last_letter == std::string_view::npos || last_letter + 1 == name.size()) return name;
+  const std::string_view before = name.substr(0, last_letter + 1);
+  constexpr std::string_view kSuffix = ".llvm.";
+  return before.ends_with(kSuffix) && before.size() > kSuffix.size()
+             ? before.substr(0, before.size() - kSuffix.size())
+             : name;
+}
+
+// Rust's reader drops clones, D's gives up at them. Their names have no dots of their own.
+std::size_t clone_suffix(std::string_view name) {
+  return name.starts_with("_D") || name.starts_with("_R") ? name.find('.') : std::string_view::npos;
+}
+
 }  // namespace
 
 std::string bounded_name(std::string_view name, std::size_t limit) {
@@ -79,12 +127,15 @@ std::string bounded_name(std::string_view name, std::size_t limit) {
 }
 
 std::string demangle(std::string_view name) {
+  name = without_llvm_number(name);
   const bool is_mangled = name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D");
   if (!is_mangled || name.size() > kMaxMangledBytes) return bounded_name(name);
   const std::size_t suffix = linker_suffix(name);
-  const std::string mangled(name.substr(0, suffix));
+  const std::size_t clone = std::min(clone_suffix(name), suffix);
+  const std::string mangled(name.substr(0, clone));
   std::string text = name.starts_with("_D") ? demangle_d(mangled) : demangle_in_pieces(mangled);
   if (text.empty()) return bounded_name(name);
+  if (clone < suffix) text.append(" [clone ").append(name.substr(clone, suffix - clone)).append("]");
   return bounded_name(text.append(name.substr(suffix)));
 }
 

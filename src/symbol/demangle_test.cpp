@@ -16,6 +16,9 @@ TEST(Demangle, ReadsCxxNames) {
 TEST(Demangle, ReadsRustNamesOfBothKindsWithoutTheirHash) {
   EXPECT_EQ(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
   EXPECT_EQ(demangle("_RNvCskwGfYPst2Cb_3foo16example_function"), "foo::example_function");
+  EXPECT_EQ(demangle("_ZN4main13gr$uf6$$udf$e17h0123456789abcdefE"), "main::größe");
+  EXPECT_EQ(demangle("_ZN4main6$u20ac17h0123456789abcdefE"), "main::$u20ac");
+  EXPECT_EQ(demangle("_ZN4main8_$ud800$17h0123456789abcdefE"), "main::$ud800$");
 }
 
 TEST(Demangle, ReadsDNames) { EXPECT_EQ(demangle("_D8demangle4testFZv"), "demangle.test()"); }
@@ -31,6 +34,24 @@ TEST(Demangle, KeepsWhatTheLinkerAppended) {
   EXPECT_EQ(demangle("_Z4workv@plt"), "work()@plt");
   EXPECT_EQ(demangle("memcpy@plt"), "memcpy@plt");
 }
+
+TEST(Demangle, KeepsClonesAndDropsNumbersOfLlvm) {
+  EXPECT_EQ(demangle("_Z4workv.part.0"), "work() [clone .part.0]");
+  EXPECT_EQ(demangle("_Z4workv.cold@@VERSION_1"), "work() [clone .cold]@@VERSION_1");
+  EXPECT_EQ(demangle("_D8demangle4testFZv.cold"), "demangle.test() [clone .cold]");
+  EXPECT_EQ(demangle("_RNvCskwGfYPst2Cb_3foo16example_function.cold"), "foo::example_function [clone .cold]");
+  for (const char* suffix : {".llvm.1", ".llvm.13271896217531841239"}) {
+    EXPECT_EQ(demangle("_Z4workv" + std::string(suffix)), "work()");
+    EXPECT_EQ(demangle("_RNvCskwGfYPst2Cb_3foo16example_function" + std::string(suffix)),
+              "foo::example_function");
+    EXPECT_EQ(demangle("_ZN4core3fmt5write17h0123456789abcdefE" + std::string(suffix)), "core::fmt::write");
+    EXPECT_EQ(demangle("local_function" + std::string(suffix)), "local_function");
+  }
+  for (const char* name : {".llvm.1", "name.llvm.", "name.llvm.x1", "123"}) EXPECT_EQ(demangle(name), name);
+}
+
+// Neither libiberty nor LLVM 14 reads them.
+TEST(Demangle, LeavesSwiftNamesAsTheyAre) { EXPECT_EQ(demangle("$s4main3fooyyF"), "$s4main3fooyyF"); }
 
 TEST(Demangle, BoundsNamesThatExplode) {
   // f(A<int, int>, A<S0, S0>, A<S1, S1>, ...): each parameter is twice as long as the one before.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "elf/load.hpp"
 
@@ -49,10 +50,13 @@ class GoLines::Lookup {
   std::span<const SourceCall> calls_at(std::uint64_t address) {
     const std::optional<std::int32_t> line = value_at(function_.lines, address);
     if (!line) return {};  // behind the code of the function: padding
+    // Callers come before what is inlined into them: whatever the table says, this ends.
+    std::int32_t last_index = std::numeric_limits<std::int32_t>::max();
     while (count_ + 1 < kMaxDepth) {
       const std::int32_t index = value_at(function_.inlined, address).value_or(-1);
       const auto inlined = lines_.inlined_call(function_, index);
-      if (!inlined) break;
+      if (!inlined || index >= last_index) break;
+      last_index = index;
       add(inlined->name, inlined->start_line, address);
       address = inlined->parent;
     }

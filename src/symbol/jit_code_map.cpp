@@ -12,7 +12,8 @@ bool JitCodeMap::load(JitCode code, std::size_t max_codes, std::size_t max_bytes
   if (code.size == 0 || code.size > ~code.start) return false;
   // First, so that a compiler that reuses its memory never reaches a limit.
   clear(code.start, code.start + code.size);
-  if (size() >= max_codes || memory_bytes_ + code.memory_bytes() > max_bytes) return false;
+  if (size() >= max_codes || places_.size() >= kMaxPlaces) return false;
+  if (memory_bytes_ + code.memory_bytes() > max_bytes) return false;
   memory_bytes_ += code.memory_bytes();
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(codes_.size()));
@@ -30,7 +31,8 @@ bool JitCodeMap::load(JitCode code, std::size_t max_codes, std::size_t max_bytes
 bool JitCodeMap::move(std::uint64_t old_start, std::uint64_t new_start, std::uint64_t size,
                       std::uint64_t index) {
   const std::optional<std::uint32_t> slot = code_to_move(old_start, index);
-  if (!slot || size == 0 || codes_[*slot].code.size > ~new_start) return false;
+  if (!slot || size == 0 || places_.size() >= kMaxPlaces || codes_[*slot].code.size > ~new_start)
+    return false;
   Entry& entry = codes_[*slot];
   ++entry.uses;  // the new place may lie over all that is left of the old one
   clear(new_start, new_start + entry.code.size);

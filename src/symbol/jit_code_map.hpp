@@ -42,6 +42,8 @@ class JitCodeMap {
     std::uint32_t code = 0;
   };
 
+  static constexpr std::size_t kMaxPlaces = 1'000'000;
+
   // What was there before is overwritten. False when `code` is one too many or too large.
   bool load(JitCode code, std::size_t max_codes, std::size_t max_bytes);
   // The code stays known at its old place until that is overwritten. False when no such code is known.

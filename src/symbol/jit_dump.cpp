@@ -69,7 +69,8 @@ Result<void> JitDump::read(std::span<const std::byte> bytes, std::uint64_t file_
     const auto rest = bytes.subspan(offset_ - bytes_at);
     const auto id = load<std::uint32_t>(rest, 0);
     const auto size = load<std::uint32_t>(rest, 4);
-    if (!id || !size || rest.size() < kPrefixBytes) break;
+    // Zeros are room that a compiler has made and not yet filled.
+    if (!id || !size || rest.size() < kPrefixBytes || *size == 0) break;
     if (*size < kPrefixBytes)
       return make_error(ErrorCode::corrupt, "read jitdump: the record at byte {} claims to have {} bytes",
                         offset_, *size);

@@ -206,6 +206,16 @@ TEST(JitDump, KeepsWhatStoodBeforeARecordThatCannotBe) {
   EXPECT_EQ(code_at(dump, 0x1000), "good");
 }
 
+TEST(JitDump, WaitsWhereRoomWasMadeButNotFilled) {
+  JitDumpBytes file;
+  file.load(0x1000, "good", 0x10, 1);
+  std::string text(reinterpret_cast<const char*>(file.bytes().data()), file.size());
+  text.append(4096, '\0');
+  JitDump dump;
+  EXPECT_TRUE(dump.read(std::as_bytes(std::span(text)), text.size()).ok());
+  EXPECT_EQ(dump.offset(), file.size());
+}
+
 TEST(JitDump, CountsRecordsThatItCannotRead) {
   JitDumpBytes file;
   file.record(0, "short").record(1, "short").record(2, "short").record(4, "short");

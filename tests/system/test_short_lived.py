@@ -53,6 +53,11 @@ class ShortLived(harness.SystemTest):
         self.assertGreater(recording.count("main") / recording.count(), 0.99, "stacks stop at generated code")
         self.assertGreater(recording.count("jitted_function") / recording.count(), 0.95)
 
+    def test_generated_code_without_frame_pointers_is_passed_by_its_jitdump(self):
+        recording = self.record([self.puppet("jit_dump"), "2", self.folder], ["-F", "499"])
+        self.assertGreater(recording.count("called_back") / recording.count(), 0.3)
+        self.assertGreater(recording.count("call_jitted") / recording.count(), 0.95, "stacks stop at generated code")
+
 
 if __name__ == "__main__":
     unittest.main()
