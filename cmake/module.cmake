@@ -13,6 +13,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release")
   # gcc 12 reports these from inlined libstdc++ code at -O2 (GCC PR 105329 and friends).
   target_compile_options(ddprof_options INTERFACE -Wno-restrict -Wno-stringop-overflow)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_UNITY_BUILD)
+  # A private struct with a member from an anonymous namespace is fine: each source is still compiled once.
+  target_compile_options(ddprof_options INTERFACE -Wno-subobject-linkage)
+endif()
 if(DDPROF_SANITIZE)
   # The check of vtable pointers opens a pipe to see whether memory can be read, and calls every object bad where no
   # descriptor is left, which is what one of the system tests is about.

@@ -22,7 +22,7 @@ constexpr std::size_t kHottestAddresses = 256;
 // What stays open for the next period: indexes, and what had to be unpacked.
 constexpr std::size_t kMaxOpenBytes = std::size_t{32} << 20;
 // Names in memory. Beyond, those of the files that were not asked for last are dropped: they are on disk.
-constexpr std::size_t kMaxNameBytes = std::size_t{32} << 20;
+constexpr std::size_t kMaxHeldNameBytes = std::size_t{32} << 20;
 constexpr std::uint64_t kMaxFolderBytes = std::uint64_t{256} << 20;
 // How long the end of a run waits for a thread that hangs in a file system.
 constexpr auto kMaxHang = 2s;
@@ -126,7 +126,7 @@ std::size_t SourceReader::Work::count_unread(const Wanted& wanted) {
 void SourceReader::Work::trim_memory(const std::vector<Wanted>& in_use) {
   std::size_t bytes = 0;
   for (const auto& [id, module] : modules) bytes += module.names.memory_bytes();
-  if (bytes <= kMaxNameBytes || is_busy) return;
+  if (bytes <= kMaxHeldNameBytes || is_busy) return;
   absl::erase_if(modules, [&](const auto& entry) {
     const bool is_in_use = std::any_of(in_use.begin(), in_use.end(),
                                        [&](const Wanted& one) { return to_int(one.id) == entry.first; });
