@@ -97,7 +97,7 @@ class Workshop {
 
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
   [[nodiscard]] bool run(const std::string& command) const {
-    return std::system(("cd '" + folder_.string() + "' && " + command + " >log 2>&1").c_str()) == 0;
+    return std::system(("cd '" + folder_.string() + "' && (" + command + ") >log 2>&1").c_str()) == 0;
   }
   void write(const std::string& name, std::string_view text) const { std::ofstream(path(name)) << text; }
   [[nodiscard]] std::string read(const std::string& name) const {
@@ -221,7 +221,9 @@ Frames ours(FilesInFolder& files, const ElfFile& file, const std::vector<std::ui
   return frames;
 }
 
-constexpr const char* kPackage = "(llvm-dwp-19 -e program -o program.dwp && rm *.dwo)";
+// Of gcc's version 5 no package is made here: llvm-dwp 19 does not end on it, and Debian 12's dwp does not
+// know version 5.
+constexpr const char* kPackage = "llvm-dwp-19 -e program -o program.dwp && rm *.dwo";
 
 struct Layout {
   std::string name;
@@ -283,9 +285,8 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"gcc_split_4", "gcc", "-gdwarf-4 -gsplit-dwarf", "true", kNewJudge},
         Layout{"gcc_split_5", "gcc", "-gdwarf-5 -gsplit-dwarf", "true", kNewJudge},
         Layout{"gcc_package_4", "gcc", "-gdwarf-4 -gsplit-dwarf", kPackage, kNewJudge},
-        Layout{"gcc_package_5", "gcc", "-gdwarf-5 -gsplit-dwarf", kPackage, kNewJudge},
         Layout{"gcc_dwz", "gcc", "-g", "dwz program", "dwz"},
-        Layout{"gcc_dwz_shared", "gcc", "-g", "(cp program twin && dwz -m common.debug program twin)", "dwz"},
+        Layout{"gcc_dwz_shared", "gcc", "-g", "cp program twin && dwz -m common.debug program twin", "dwz"},
         Layout{"clang_dwarf_2", "clang", "-gdwarf-2"}, Layout{"clang_dwarf_3", "clang", "-gdwarf-3"},
         Layout{"clang_dwarf_4", "clang", "-gdwarf-4"}, Layout{"clang_dwarf_5", "clang", "-gdwarf-5"},
         Layout{"clang_lines", "clang", "-gline-tables-only"},
