@@ -1,5 +1,6 @@
-// inline_chain SECONDS: work that compilers inline several levels deep, through templates, lambdas, algorithms of the standard
-// library, namespaces and a class with virtual functions. What it computes does not matter, where its lines are does.
+// inline_chain SECONDS: work that compilers inline several levels deep, through templates, lambdas,
+// algorithms of the standard library, namespaces and a class with virtual functions. What it computes does
+// not matter, where its lines are does.
 
 #include <algorithm>
 #include <cstdint>
@@ -50,7 +51,8 @@ class Sorter final : public Robot {
  public:
   std::uint64_t work(std::vector<Shelf>& shelves) override {
     for (Shelf& shelf : shelves) {
-      std::sort(shelf.boxes.begin(), shelf.boxes.end(), [](std::uint64_t a, std::uint64_t b) { return mix(a) < mix(b); });
+      std::sort(shelf.boxes.begin(), shelf.boxes.end(),
+                [](std::uint64_t a, std::uint64_t b) { return mix(a) < mix(b); });
       std::rotate(shelf.boxes.begin(), shelf.boxes.begin() + 7, shelf.boxes.end());
     }
     return heaviest(shelves);
