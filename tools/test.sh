@@ -46,6 +46,25 @@ build() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
 
+# Every fuzzer for a few seconds, as many at once as there are processors. Each is a test.
+fuzzers() {
+  local before=$SECONDS logs fuzzer
+  logs=$(mktemp -d)
+  find build/asan -name '*_fuzz' -type f -perm -100 2>/dev/null | sort |
+    xargs -P "$jobs" -I{} sh -c 'tools/fuzz.sh {} 4 >"$0/$(basename {})" 2>&1 || touch "$0/$(basename {}).failed"' "$logs"
+  for fuzzer in "$logs"/*_fuzz; do
+    if [ -e "$fuzzer.failed" ]; then
+      failed=$((failed + 1))
+      echo "FAILED  fuzz: $(basename "$fuzzer")"
+      tail -n 60 "$fuzzer"
+    else
+      passed=$((passed + 1))
+    fi
+  done
+  echo "ok      fuzz: $(find "$logs" -name '*_fuzz' | wc -l) fuzzers ($((SECONDS - before)) s)"
+  rm -rf "$logs"
+}
+
 check "layering" tools/check_layering.py
 check "format" tools/check_format.sh
 check "build: release" build release --target ddprof
@@ -60,13 +79,11 @@ else
   check "build: asan and ubsan" build asan
   ctests "unit tests under asan and ubsan" build/asan -L unit -j "$jobs"
   ctests "system tests under asan and ubsan" build/asan -L sanitizer
-  for fuzzer in $(find build/asan -name '*_fuzz' -type f -perm -100 2>/dev/null | sort); do
-    check "fuzz: $(basename "$fuzzer")" tools/fuzz.sh "$fuzzer" 4
-  done
+  fuzzers
   check "clang-tidy" tools/check_tidy.sh
-  # Only the session has more than one thread: its tests, and the whole program, run under tsan.
-  check "build: tsan" build tsan --target ddprof session_test
-  ctests "session tests under tsan" build/tsan -R '^(SessionTest|Summary)\.'
+  # What has more than one thread, and the whole program, run under tsan.
+  check "build: tsan" build tsan --target ddprof base_test net_test debugfile_test session_test
+  ctests "unit tests under tsan" build/tsan -R '^(SessionTest|PatientOpener|HttpClient|Debuginfod)\.'
   ctests "system tests under tsan" build/tsan -L sanitizer
 fi
 

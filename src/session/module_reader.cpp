@@ -1,6 +1,5 @@
 #include "session/module_reader.hpp"
 
-
 #include <algorithm>
 #include <utility>
 
