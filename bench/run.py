@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 import measure  # noqa: E402
 import memory  # noqa: E402
 import micro  # noqa: E402
+import names  # noqa: E402
 import own_cost  # noqa: E402
 import report  # noqa: E402
 import report_command  # noqa: E402
@@ -30,8 +31,9 @@ MEASUREMENTS = (
     ("slow_down", "Slow-down", slow_down.slow_down),
     ("storms", "Storms", storms.storms),
     ("large_program", "Memory", memory.large_program),
-    ("growth", "Growth", memory.growth),
+    ("names", "Names", names.names),
     ("report", "Reading a profile", report_command.million_samples),
+    ("growth", "Growth", memory.growth),
 )
 
 

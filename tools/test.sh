@@ -61,7 +61,7 @@ fuzzers() {
       passed=$((passed + 1))
     fi
   done
-  echo "ok      fuzz: $(find "$logs" -name '*_fuzz' | wc -l) fuzzers ($((SECONDS - before)) s)"
+  echo "ran     fuzz: $(find "$logs" -name '*_fuzz' | wc -l) fuzzers ($((SECONDS - before)) s)"
   rm -rf "$logs"
 }
 

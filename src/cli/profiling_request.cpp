@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -153,7 +154,10 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
   request.session.service = options.service;
-  if (is_periodic(options)) request.session.period = std::chrono::seconds(options.upload_period_seconds);
+  if (is_periodic(options)) {
+    request.session.period = std::chrono::seconds(options.upload_period_seconds);
+    request.session.naming.patience = std::min(request.session.naming.patience, *request.session.period);
+  }
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {
     const NamerOptions& naming = request.session.naming;

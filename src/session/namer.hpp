@@ -19,7 +19,7 @@ struct NamerOptions {
   bool is_enabled = true;         // false: only the kernel's code has names
   bool has_inlined_calls = true;  // false: the function that the linker knows stands for all inlined into it
   std::string cache_folder;       // what is expensive to read is kept there for other runs; empty: nowhere
-  std::chrono::seconds patience{30};  // for debug information: an export waits no longer for it
+  std::chrono::seconds patience{10};  // for debug information: an export waits no longer for it
 };
 
 // Where the names of one file came from, for people.

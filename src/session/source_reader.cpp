@@ -63,6 +63,15 @@ bool ask_servers(DebuginfodClient& servers, const ModuleReader& reader, const So
   return is_pending;
 }
 
+// Why servers could not tell whether they have what is missing.
+std::string server_problem(const DebuginfodClient& servers, const ModuleReader& reader) {
+  for (const BuildId& build_id : reader.missing()) {
+    const DebuginfodStatus status = servers.status(build_id);
+    if (status.state == DebuginfodState::failed) return status.reason;
+  }
+  return "";
+}
+
 }  // namespace
 
 // What both threads know.
@@ -76,7 +85,7 @@ struct SourceReader::Work {
 
   void run();
   void wait_for_work(std::unique_lock<std::mutex>& lock, const DebuginfodClient* servers);
-  void read_module(ModuleReader& reader, Wanted& wanted);
+  void read_module(ModuleReader& reader, Wanted& wanted, const std::string& server_problem);
   bool read_part(ModuleReader& reader, FileId id, std::span<std::uint64_t> addresses);
   void take(FileId id, std::uint64_t address, std::span<const SourceCall> calls);
   [[nodiscard]] bool keeps_going();
@@ -88,6 +97,7 @@ struct SourceReader::Work {
   absl::flat_hash_map<std::uint32_t, NamedModule> modules;  // by FileId
   std::vector<Wanted> queue;                                // hottest last
   std::vector<Wanted> awaiting;                             // a server has been asked for their debug files
+  std::size_t answers_seen = 0;                             // of servers, when `awaiting` was looked at
   bool is_busy = false;
   bool is_stopping = false;
   bool has_stopped = false;
@@ -154,7 +164,8 @@ bool SourceReader::Work::read_part(ModuleReader& reader, FileId id, std::span<st
   return done == addresses.size();
 }
 
-void SourceReader::Work::read_module(ModuleReader& reader, Wanted& wanted) {
+void SourceReader::Work::read_module(ModuleReader& reader, Wanted& wanted,
+                                     const std::string& server_problem) {
   if (reader.has_anything()) {
     const std::span all(wanted.addresses);
     const std::size_t first = std::min(all.size(), kHottestAddresses);
@@ -165,16 +176,20 @@ void SourceReader::Work::read_module(ModuleReader& reader, Wanted& wanted) {
   module.has_nothing = !reader.has_anything();
   module.is_kept = reader.has_lines();
   module.source.description = reader.description();
-  module.source.problem = reader.problem();
+  module.source.problem = reader.problem().empty() ? server_problem : reader.problem();
 }
 
 // Until there is something to read, which may have come from a server meanwhile.
 void SourceReader::Work::wait_for_work(std::unique_lock<std::mutex>& lock, const DebuginfodClient* servers) {
-  const std::size_t finished = servers != nullptr ? servers->finished() : 0;
   const auto has_work = [this] { return !queue.empty() || is_stopping; };
   while (!awaiting.empty() && !has_work()) {
-    changed.wait_for(lock, kBetweenLooks, has_work);
-    if (servers == nullptr || servers->finished() != finished) queue = std::exchange(awaiting, {});
+    const std::size_t finished = servers->finished();
+    if (finished != answers_seen) {
+      answers_seen = finished;
+      queue = std::exchange(awaiting, {});
+    } else {
+      changed.wait_for(lock, kBetweenLooks, has_work);
+    }
   }
   changed.wait(lock, has_work);
 }
@@ -199,7 +214,7 @@ void SourceReader::Work::run() {
     if (is_awaited) {
       open.erase(to_int(wanted.id));  // to be opened again, with more
     } else {
-      read_module(*reader, wanted);
+      read_module(*reader, wanted, servers ? server_problem(*servers, *reader) : "");
     }
     close_beyond_budget(open);
     lock.lock();
