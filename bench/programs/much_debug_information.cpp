@@ -1,5 +1,5 @@
-// One of many units of a program whose debug information is large: templates of the standard library, instantiated for types of its
-// own. UNIT is its number.
+// One of many units of a program whose debug information is large: templates of the standard library,
+// instantiated for types of its own. UNIT is its number.
 
 #include <algorithm>
 #include <deque>
@@ -22,8 +22,9 @@
 
 #define GLUE_NOW(a, b) a##b
 #define GLUE(a, b) GLUE_NOW(a, b)
+#define UNIT_NAMESPACE GLUE(unit_, UNIT)
 
-namespace GLUE(unit_, UNIT) {
+namespace UNIT_NAMESPACE {
 
 template <int N>
 struct Key {
@@ -57,10 +58,13 @@ std::size_t work(int seed) {
   }
   std::vector<Key<N>> all(queue.begin(), queue.end());
   std::sort(all.begin(), all.end());
-  std::stable_sort(queue.begin(), queue.end(), [](const auto& left, const auto& right) { return left.text < right.text; });
+  std::stable_sort(queue.begin(), queue.end(),
+                   [](const auto& left, const auto& right) { return left.text < right.text; });
   list.sort();
   std::variant<Key<N>, std::vector<Key<N>>> either = all;
-  std::function<std::size_t(const Key<N>&)> size = [&](const Key<N>& key) { return key.text.size() + hashed.size(); };
+  std::function<std::size_t(const Key<N>&)> size = [&](const Key<N>& key) {
+    return key.text.size() + hashed.size();
+  };
   std::size_t total = std::transform_reduce(all.begin(), all.end(), either.index(), std::plus<>(), size);
   std::ostringstream out;
   for (auto& [key, values] : ordered) out << key.text << values.size() << N;
@@ -75,10 +79,10 @@ std::size_t match(const std::string& text) {
   return std::regex_search(text, found, pattern) ? found.size() : text.size();
 }
 
-}  // namespace GLUE(unit_, UNIT)
+}  // namespace UNIT_NAMESPACE
 
 std::size_t GLUE(run_, UNIT)(int seed, const std::string& text) {
-  using namespace GLUE(unit_, UNIT);
+  using namespace UNIT_NAMESPACE;
   auto later = std::async(std::launch::deferred, [&] { return match(text); });
   return work<0>(seed) + work<1>(seed) + work<2>(seed) + work<3>(seed) + later.get();
 }

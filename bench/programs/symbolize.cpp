@@ -1,5 +1,6 @@
-// symbolize FILE [CACHE_FOLDER] < ADDRESSES: what a profile's frames go through, on a list of hexadecimal addresses of one ELF file.
-// Prints function, file and line of every call, innermost first, as llvm-symbolizer does, so that both write their answers.
+// symbolize FILE [CACHE_FOLDER] < ADDRESSES: what a profile's frames go through, on a list of hexadecimal
+// addresses of one ELF file. Prints function, file and line of every call, innermost first, as
+// llvm-symbolizer does, so that both write their answers.
 
 #include <fmt/format.h>
 
@@ -37,7 +38,8 @@ int main(int argc, char** argv) {
     const auto calls = known.find(wanted.id, address);
     if (!calls) continue;
     for (const NamedCall& call : *calls)
-      fmt::format_to(std::back_inserter(text), "{}\n{}:{}:{}\n", call.name, call.file, call.line, call.column);
+      fmt::format_to(std::back_inserter(text), "{}\n{}:{}:{}\n", call.name, call.file, call.line,
+                     call.column);
   }
   std::fwrite(text.data(), 1, text.size(), stdout);
 }

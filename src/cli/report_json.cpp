@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/json_text.hpp"
+#include "cli/json_writer.hpp"
 #include "cli/report_lines.hpp"
 #include "cli/report_modules.hpp"
 #include "cli/report_tables.hpp"
@@ -180,7 +180,7 @@ class ReportJson {
 
   const ReportView& view_;
   const ReportOptions& options_;
-  JsonText json_;
+  JsonWriter json_;
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/json_text.hpp"
+#include "cli/json_writer.hpp"
 #include "cli/report_fixture.hpp"
 
 namespace ddprof {
@@ -23,8 +23,8 @@ std::string compact(const std::string& json) {
   return text;
 }
 
-TEST(JsonText, WritesNestedValues) {
-  JsonText json;
+TEST(JsonWriter, WritesNestedValues) {
+  JsonWriter json;
   json.begin_object();
   json.member("number", std::int64_t{-5});
   json.key("list");
@@ -39,8 +39,8 @@ TEST(JsonText, WritesNestedValues) {
   EXPECT_EQ(compact(std::move(json).finish()), R"({"number":-5,"list":["a",{},true],"text":"x"})");
 }
 
-TEST(JsonText, EscapesWhatJsonCannotHold) {
-  JsonText json;
+TEST(JsonWriter, EscapesWhatJsonCannotHold) {
+  JsonWriter json;
   json.text("a\"b\\c\n\x01\xff");
   EXPECT_EQ(std::move(json).finish(), "\"a\\\"b\\\\c\\u000a\\u0001\xef\xbf\xbd\"\n");
 }

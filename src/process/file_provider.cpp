@@ -1,14 +1,12 @@
 #include "process/file_provider.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include <array>
-#include <cerrno>
 #include <optional>
+#include <utility>
 
-#include "base/unique_fd.hpp"
 #include "elf/elf_file.hpp"
 
 namespace ddprof {
@@ -23,11 +21,9 @@ bool is_recorded_file(int fd, const FileIdentity& identity) {
   return status.st_ino == identity.inode;
 }
 
-std::optional<MappedRegion> open_candidate(const std::string& path, const FileIdentity& identity) {
-  // O_NONBLOCK: a path that has become a FIFO must not hang us.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!fd.is_open() || !is_recorded_file(fd.get(), identity)) return std::nullopt;
-  auto region = MappedRegion::map_file(fd.get());
+std::optional<MappedRegion> map_candidate(int fd, const FileIdentity& identity) {
+  if (!is_recorded_file(fd, identity)) return std::nullopt;
+  auto region = MappedRegion::map_file(fd);
   if (!region) return std::nullopt;
   if (!identity.build_id.empty()) {
     auto elf = ElfFile::parse(region->bytes());
@@ -40,14 +36,20 @@ std::optional<MappedRegion> open_candidate(const std::string& path, const FileId
 
 Result<MappedRegion> ProcFileProvider::open(Pid pid, Address mapping_start, Address mapping_end,
                                             const FileIdentity& identity) {
-  const std::array candidates = {
-      fmt::format("/proc/{}/root{}", to_int(pid), identity.path),
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", to_int(pid), mapping_start.value, mapping_end.value),
-      identity.path,
-  };
-  for (const std::string& candidate : candidates) {
-    if (auto region = open_candidate(candidate, identity)) return std::move(*region);
+  const std::string process = fmt::format("/proc/{}", to_int(pid));
+  const std::array<std::pair<std::string, std::string>, 3> candidates = {{
+      {process + "/root", identity.path},
+      {"", fmt::format("{}/map_files/{:x}-{:x}", process, mapping_start.value, mapping_end.value)},
+      {"", identity.path},
+  }};
+  std::optional<Error> hang;
+  for (const auto& [root, path] : candidates) {
+    auto fd = opener_.open(root, path);
+    if (!fd && fd.error().code == ErrorCode::exhausted) hang = fd.error();
+    if (!fd) continue;
+    if (auto region = map_candidate(fd->get(), identity)) return std::move(*region);
   }
+  if (hang) return *std::move(hang);
   return make_error(ErrorCode::not_found, "open {}: gone or replaced since it was mapped", identity.path);
 }
 

@@ -6,6 +6,7 @@
 #include "base/build_id.hpp"
 #include "base/ids.hpp"
 #include "base/mapped_region.hpp"
+#include "base/patient_opener.hpp"
 #include "base/result.hpp"
 
 namespace ddprof {
@@ -31,11 +32,14 @@ class FileProvider {
 
 // Through /proc/PID/root, then /proc/PID/map_files (deleted and replaced files; needs
 // CAP_CHECKPOINT_RESTORE), then, when the process is gone, the path as we see it ourselves. Each candidate
-// must have the recorded device and inode.
+// must have the recorded inode. A file system that hangs is waited for once, and not for long.
 class ProcFileProvider final : public FileProvider {
  public:
   Result<MappedRegion> open(Pid pid, Address mapping_start, Address mapping_end,
                             const FileIdentity& identity) override;
+
+ private:
+  PatientOpener opener_;
 };
 
 }  // namespace ddprof

@@ -8,7 +8,7 @@ namespace ddprof {
 
 // Writes JSON, one member or element a line. Keys and commas are its business; that what is opened gets
 // closed is the caller's.
-class JsonText {
+class JsonWriter {
  public:
   void begin_object() { open('{'); }
   void end_object() { close('}'); }
