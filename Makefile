@@ -22,7 +22,9 @@ bench:                ## measure for half an hour, beside the peers found on thi
 	@bench/run.py --long
 install: build
 	install -Dm755 build/release/ddprof $(DESTDIR)$(PREFIX)/bin/ddprof
-docs: build           ## regenerate what is generated: docs/commands.md
+docs: build           ## regenerate what is generated: docs/commands.md, and the outputs that the documents show (as root)
 	@build/release/ddprof --help-markdown > docs/commands.md
+	@cmake --preset dev >/dev/null && cmake --build --preset dev -j $(JOBS) --target puppets
+	@tools/refresh_examples.py
 clean:
 	rm -rf build

@@ -106,6 +106,7 @@ def rows():
         yield Row(compiler + ", split, DWARF 4", compile_cpp(compiler, "-gdwarf-4", "-gsplit-dwarf"), by_llvm)
         yield Row(compiler + ", separate", then(full, Build.separate), by_llvm)
         yield Row(compiler + ", compressed (zlib)", then(full, lambda place: place.compress("zlib")), by_llvm)
+        yield Row(compiler + ", compressed (zstd)", then(full, lambda place: place.compress("zstd")), by_llvm)
         yield Row(compiler + ", dwz", then(compile_cpp(compiler, "-gdwarf-4"), Build.dwz), by_llvm)
         yield Row(compiler + ", no debug information", then(full, Build.strip_debug), by_symbols)
     yield Row("rustc", compile_rust(), by_llvm)

@@ -109,8 +109,9 @@ TEST_F(OwnCode, HasTheInstructionsThatObjdumpSees) {
   EXPECT_EQ(listings[0].problem, "");
   EXPECT_EQ(listings[0].title, "ddprof_annotated_function");
   ASSERT_FALSE(expected.empty());
-  ASSERT_LE(expected.size(), 50U);  // so that the listing is whole
-  EXPECT_EQ(listings[0].rows.size(), expected.size());
+  // Without optimisation and with sanitizers it is longer than what is listed as a whole.
+  constexpr std::size_t kListedAsAWhole = 50;
+  if (expected.size() <= kListedAsAWhole) EXPECT_EQ(listings[0].rows.size(), expected.size());
   for (const ListingRow& row : listings[0].rows) {
     const auto found = expected.find(row.number);
     ASSERT_NE(found, expected.end()) << row.text;
@@ -121,21 +122,15 @@ TEST_F(OwnCode, HasTheInstructionsThatObjdumpSees) {
 
 TEST_F(OwnCode, AnAddressInsideOfAnInstructionCountsForIt) {
   sample(0, 300);
-  const std::size_t first_size = annotate().at(0).rows.at(1).number - annotate().at(0).rows.at(0).number;
+  const std::vector<Listing> before = annotate();
+  const std::size_t first_size = before.at(0).rows.at(1).number - before.at(0).rows.at(0).number;
+  EXPECT_THAT(before[0].note, HasSubstr("no build id"));
   sample(first_size, 200);
+  sample(first_size - 1, 50);
   const std::vector<Listing> listings = annotate();
-  EXPECT_EQ(listings[0].rows[0].sum.self, 300 * ReportFixture::kMillisecond);
+  EXPECT_EQ(listings[0].rows[0].sum.self, 350 * ReportFixture::kMillisecond);
   EXPECT_EQ(listings[0].rows[1].sum.self, 200 * ReportFixture::kMillisecond);
   EXPECT_EQ(listings[0].rows[1].place, "own.cc:7");
-  sample(first_size - 1, 50);
-  const auto after = annotate();
-  EXPECT_EQ(after[0].rows[0].sum.self + after[0].rows[1].sum.self, 550 * ReportFixture::kMillisecond);
-  EXPECT_EQ(after[0].rows[0].sum.self, 350 * ReportFixture::kMillisecond);
-}
-
-TEST_F(OwnCode, SaysThatTheFileCouldNotBeCompared) {
-  sample(0, 300);
-  EXPECT_THAT(annotate().at(0).note, HasSubstr("no build id"));
 }
 
 TEST(Disassembler, CoversBytesThatAreNoInstructions) {

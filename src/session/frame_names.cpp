@@ -21,12 +21,10 @@ std::string readable_offset(const CodeFile* file, std::uint64_t address) {
   return fmt::format("{}+{:#x}", file->base_name(), address);
 }
 
-PerfMap read_perf_map(Pid pid) {
+Result<PerfMap> read_perf_map(Pid pid) {
   constexpr std::size_t kMaxPerfMapBytes = 128U << 20U;
-  const auto file = JitFile::open_perf_map(pid);
-  if (!file) return {};
-  const auto text = file->read_all(kMaxPerfMapBytes);
-  return text ? PerfMap::parse(*text) : PerfMap{};
+  const JitFile file = TRY(JitFile::open_perf_map(pid));
+  return PerfMap::parse(TRY(file.read_all(kMaxPerfMapBytes)));
 }
 
 }  // namespace
@@ -47,7 +45,9 @@ FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   }
   if (file.kind == CodeFile::Kind::jit && !symbols.is_fresh) {
     symbols.is_fresh = true;
-    symbols.jit_map = read_perf_map(file.pid);
+    auto map = read_perf_map(file.pid);
+    symbols.jit_problem = map || map.error().code == ErrorCode::not_found ? "" : map.error().message;
+    symbols.jit_map = std::move(map).value_or({});
     if (auto dump = dumps_.find(to_int(file.pid)); dump != dumps_.end()) {
       if (!symbols.jit_dump) symbols.jit_dump = std::make_unique<JitDump>();
       std::ignore =
@@ -67,6 +67,11 @@ std::optional<FrameNames::Name> FrameNames::jit_name(std::uint64_t address, File
   if (auto symbol = symbols.jit_map->find(address))
     name = Name{std::string(symbol->name), std::string(symbol->name), true};
   return name;
+}
+
+std::string FrameNames::jit_problem(FileId id) const {
+  auto known = symbols_.find(to_int(id));
+  return known != symbols_.end() ? known->second.jit_problem : "";
 }
 
 FrameNames::Name FrameNames::kernel_name(std::uint64_t address) {

@@ -38,6 +38,9 @@ class FrameNames {
   // Among all files of a period are those in which JIT compilers tell of their code.
   void use_dumps(std::span<const std::shared_ptr<const CodeFile>> files);
 
+  // Why what a JIT compiler wrote was refused; empty when nothing was.
+  [[nodiscard]] std::string jit_problem(FileId id) const;
+
   // Between periods: what is cheap to make again is dropped beyond a budget.
   void trim();
 
@@ -46,6 +49,7 @@ class FrameNames {
     std::optional<SymbolTable> table;
     std::optional<PerfMap> jit_map;
     std::unique_ptr<JitDump> jit_dump;  // read on as it grows
+    std::string jit_problem;            // why the map was refused
     bool is_fresh = false;              // what a JIT compiler wrote has been read for this period
   };
 

@@ -153,6 +153,7 @@ void Namer::note_module(const ClosedPeriod& period, const Frame& frame, const Fr
     modules_.push_back(
         {file->path, ModuleNaming::Level::none, source.description, source.problem, source.unread});
     if (file->kind == CodeFile::Kind::unopened) modules_.back().problem = file->problem;
+    if (file->kind == CodeFile::Kind::jit) modules_.back().problem = names_.jit_problem(frame.file);
   }
   ModuleNaming& module = modules_[entry->second];
   const bool has_lines = std::any_of(description.calls.begin(), description.calls.end(),

@@ -57,6 +57,10 @@ class ShortLived(harness.SystemTest):
         recording = self.record([self.puppet("jit_dump"), "2", self.folder], ["-F", "499"])
         self.assertGreater(recording.count("called_back") / recording.count(), 0.3)
         self.assertGreater(recording.count("call_jitted") / recording.count(), 0.95, "stacks stop at generated code")
+        named = recording.count("jitted_first") + recording.count("jitted_second")
+        self.assertGreater(named / recording.count(), 0.95, "moved code, and code where other code was, has its name")
+        lines = {(call.name, call.file) for location in recording.profile.locations for call in location.calls if "jitted_" in call.name}
+        self.assertEqual(lines, {("jitted_first", "/generated/source.jit"), ("jitted_second", "/generated/source.jit")})
 
 
 if __name__ == "__main__":
