@@ -55,51 +55,63 @@ def machine():
     """Facts of this machine, without names or places that belong to one."""
     memory = int(read("/proc/meminfo", r"^MemTotal:\s+(\d+)")) / (1 << 20)
     return [
-        ("date", datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")),
-        ("revision", first_line("git", "describe", "--always", "--dirty", "--exclude", "*")),
         ("processor", "%d x %s%s" % (os.cpu_count(), read("/proc/cpuinfo", r"^model name\s*: (.*)"),
                                      ", virtual machine" if "hypervisor" in read("/proc/cpuinfo", r"^flags\s*: (.*)").split() else "")),
         ("memory", "%.0f GiB" % memory),
         ("kernel", platform.release()),
         ("perf", first_line("perf", "--version")),
         ("compiler", first_line("g++", "--version")),
-        ("load before the run", "%.2f" % os.getloadavg()[0]),
     ]
 
 
-def document(rows, facts, explanations, arguments, seconds):
-    """rows: of the whole run; explanations: (title, text) of each measurement that ran."""
-    missed = [row for row in rows if row.met is False]
-    goals = [row for row in rows if row.met is not None]
-    sections = "\n\n".join("**%s.** %s" % (title, re.sub(r"\s+", " ", text.strip())) for title, text in explanations)
-    return PAGE.format(
-        command=" ".join(["bench/run.py", *arguments]), minutes="%.0f" % max(seconds / 60, 1),
-        machine="\n".join("| %s | %s |" % fact for fact in facts), table=markdown_table(rows), sections=sections,
-        verdict="All %d goals are met." % len(goals) if not missed else "%d of %d goals are missed in this run: %s."
-        % (len(missed), len(goals), "; ".join(row.what for row in missed)))
+def circumstances():
+    """When a section was measured, and of what."""
+    return "Measured %s, revision %s, load before %.2f." % (
+        datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        first_line("git", "describe", "--always", "--dirty", "--exclude", "*"), os.getloadavg()[0])
 
+
+def section(name, title, explanation, when, rows):
+    return SECTION.format(name=name, title=title, text=re.sub(r"\s+", " ", explanation.strip()), when=when, table=markdown_table(rows))
+
+
+def sections_of(page):
+    """The sections that a page has already, by name."""
+    return {name: text for text, name in re.findall(r"(<!-- section (\w+) -->\n.*?)(?=<!-- section |\Z)", page, re.S)}
+
+
+def document(sections, order):
+    """sections: text by name; order: their names. Goals are counted over all of them."""
+    body = "\n".join(sections[name].strip() + "\n" for name in order if name in sections)
+    missed = re.findall(r"^\| ([^|]*?) \|.*\*\*missed\*\* \|$", body, re.M)
+    goals = len(re.findall(r"\| ok \|$", body, re.M)) + len(missed)
+    return PAGE.format(machine="\n".join("| %s | %s |" % fact for fact in machine()), sections=body,
+                       verdict="All %d goals are met." % goals if not missed else "%d of %d goals are missed: %s."
+                       % (len(missed), goals, "; ".join(missed)))
+
+
+SECTION = """<!-- section {name} -->
+## {title}
+
+{text}
+
+{when}
+
+{table}
+"""
 
 PAGE = """# What profiling costs
 
 <!-- Written by `make bench`; edits here are lost. -->
 
-Every figure below was measured in one run of `{command}` (about {minutes} minutes), ddprof and its peers on the same machine in the
-same loop. `make bench` repeats it and writes this page anew; `bench/run.py --help` shows how to run a part of it.
-Compare the ratios: absolute times belong to the machine.
+ddprof and its peers, on the same machine in the same loop. `make bench` measures everything anew (about 40 minutes);
+`bench/run.py --only NAME --write` measures one section. Compare the ratios: absolute times belong to the machine. Ranges in brackets are
+the least and the greatest of several runs, the figure before them is the median.
 
 | | |
 |---|---|
 {machine}
 
-## Figures
-
-Ranges in brackets are the least and the greatest of several runs, the figure before them is the median.
-
-{table}
-
 {verdict}
 
-## What they mean
-
-{sections}
-"""
+{sections}"""

@@ -53,39 +53,55 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="about a minute, for trying; does not write docs/overhead.md")
     parser.add_argument("--long", action="store_true", help="1,000 periods for the growth of memory, 17 minutes more")
-    parser.add_argument("--only", metavar="NAME", choices=names, action="append", help="only this: %(choices)s; does not write docs/overhead.md")
+    parser.add_argument("--only", metavar="NAME", choices=names, action="append", help="only this: %(choices)s")
+    parser.add_argument("--write", action="store_true", help="write docs/overhead.md also after --only: the sections that were measured")
     parser.add_argument("--no-build", action="store_true", help="measure what is built")
     return parser.parse_args(arguments)
+
+
+def run_one(bench, name, title, measurement):
+    print("measuring %s" % name, file=sys.stderr, flush=True)
+    before = time.monotonic()
+    try:
+        rows = measurement(bench)
+    except (RuntimeError, AssertionError, OSError, KeyError, subprocess.CalledProcessError) as error:
+        print("  failed: %s" % error, file=sys.stderr)
+        rows = [report.Row(title, "could not be measured", met=False)]
+    print("  %.0f s" % (time.monotonic() - before), file=sys.stderr)
+    return rows
+
+
+def write_page(measured):
+    path = os.path.join(measure.ROOT, "docs", "overhead.md")
+    sections = {}
+    if os.path.exists(path):
+        with open(path) as file:
+            sections = report.sections_of(file.read())
+    sections.update(measured)
+    with open(path, "w") as file:
+        file.write(report.document(sections, [name for name, _, _ in MEASUREMENTS]))
+    print("\nwritten: docs/overhead.md")
 
 
 def main():
     options = parse(sys.argv[1:])
     if not options.no_build:
         build()
-    facts, begin = report.machine(), time.monotonic()
     bench = measure.Bench(options.quick, options.long)
-    rows, explanations = [], []
+    rows, sections = [], {}
     try:
         for name, title, measurement in MEASUREMENTS:
             if options.only and name not in options.only:
                 continue
-            print("measuring %s" % name, file=sys.stderr, flush=True)
-            before = time.monotonic()
-            try:
-                rows += measurement(bench)
-            except (RuntimeError, AssertionError, OSError, KeyError, subprocess.CalledProcessError) as error:
-                print("  failed: %s" % error, file=sys.stderr)
-                rows.append(report.Row(title, "could not be measured", met=False))
-            print("  %.0f s" % (time.monotonic() - before), file=sys.stderr)
-            explanations.append((title, measurement.__doc__))
+            when = report.circumstances()
+            found = run_one(bench, name, title, measurement)
+            rows += found
+            sections[name] = report.section(name, title, measurement.__doc__, when, found)
     finally:
         bench.close()
     print(report.text_table(rows))
-    if not options.quick and not options.only:
-        page = report.document(rows, facts, explanations, sys.argv[1:], time.monotonic() - begin)
-        with open(os.path.join(measure.ROOT, "docs", "overhead.md"), "w") as file:
-            file.write(page)
-        print("\nwritten: docs/overhead.md")
+    if options.write or not (options.quick or options.only):
+        write_page(sections)
     return 0
 
 

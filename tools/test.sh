@@ -46,6 +46,37 @@ build() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
 
+# The unit tests of a build, one process per module: starting one per test takes longer than the tests, under sanitizers.
+unit_tests() {
+  local name=$1 folder=$2 before=$SECONDS logs log total=0 bad=0 missed=0
+  logs=$(mktemp -d)
+  find "$folder/src" -name '*_test' -type f -perm -100 | sort |
+    xargs -P "$jobs" -I{} sh -c 'timeout 600 {} --gtest_brief=1 >"$0/$(basename {})" 2>&1 || touch "$0/$(basename {}).failed"' "$logs"
+  for log in "$logs"/*_test; do
+    total=$((total + $(count_of '\[==========\] \([0-9]*\) test.*' "$log")))
+    missed=$((missed + $(count_of '\[  SKIPPED \] \([0-9]*\) test.*' "$log")))
+    if [ -e "$log.failed" ]; then
+      # A module that ended before it said so is one failure at least.
+      local failures
+      failures=$(count_of ' *\([0-9]*\) FAILED TEST.*' "$log")
+      bad=$((bad + (failures > 0 ? failures : 1)))
+      tail -n 100 "$log"
+    fi
+  done
+  passed=$((passed + total - bad - missed)) failed=$((failed + bad)) skipped=$((skipped + missed))
+  echo "$([ "$bad" = 0 ] && [ "$total" != 0 ] && echo "ok     " || echo "FAILED ") $name: $total tests, $bad failed, $missed skipped ($((SECONDS - before)) s)"
+  [ "$total" != 0 ] || failed=$((failed + 1))
+  grep -h 'Skipped$' -A1 "$logs"/*_test | sort -u | head -20
+  rm -rf "$logs"
+}
+
+# The last number that this expression finds in a file; 0 without one.
+count_of() {
+  local found
+  found=$(sed -n "s/^$1/\1/p" "$2" | tail -n 1)
+  echo "${found:-0}"
+}
+
 # Every fuzzer for a few seconds, as many at once as there are processors. Each is a test.
 fuzzers() {
   local before=$SECONDS logs fuzzer
@@ -78,7 +109,7 @@ else
   check "outputs in the documents are like real ones" tools/refresh_examples.py --check
   ctests "system tests" build/dev -L system -j "$jobs"
   check "build: asan and ubsan" build asan
-  ctests "unit tests under asan and ubsan" build/asan -L unit -j "$jobs"
+  unit_tests "unit tests under asan and ubsan" build/asan
   ctests "system tests under asan and ubsan" build/asan -L sanitizer
   fuzzers
   check "clang-tidy" tools/check_tidy.sh
