@@ -32,8 +32,13 @@ int main(int argc, char** argv) {
   reader.read({wanted}, std::chrono::steady_clock::now() + std::chrono::minutes(5));
 
   std::string text;
+  const auto write = [&] {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    text.clear();
+  };
   const auto known = reader.known();
   for (std::uint64_t address : wanted.addresses) {
+    if (text.size() > 65536) write();
     fmt::format_to(std::back_inserter(text), "{:#x}\n", address);
     const auto calls = known.find(wanted.id, address);
     if (!calls) continue;
@@ -41,5 +46,5 @@ int main(int argc, char** argv) {
       fmt::format_to(std::back_inserter(text), "{}\n{}:{}:{}\n", call.name, call.file, call.line,
                      call.column);
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  write();
 }

@@ -130,7 +130,7 @@ std::size_t SourceReader::Work::count_unread(const Wanted& wanted) {
   if (module.has_nothing) return 0;
   return static_cast<std::size_t>(
       std::count_if(wanted.addresses.begin(), wanted.addresses.end(),
-                    [&](std::uint64_t address) { return !module.names.find(address).has_value(); }));
+                    [&](std::uint64_t address) { return !module.names.contains(address); }));
 }
 
 void SourceReader::Work::trim_memory(const std::vector<Wanted>& in_use) {
@@ -246,8 +246,7 @@ void SourceReader::read(std::vector<Wanted> wanted, Deadline deadline) {
   std::unique_lock lock(work_->mutex);
   for (Wanted& one : wanted) {
     const NamedModule& module = work_->module_of(one);
-    std::erase_if(one.addresses,
-                  [&](std::uint64_t address) { return module.names.find(address).has_value(); });
+    std::erase_if(one.addresses, [&](std::uint64_t address) { return module.names.contains(address); });
     // What an earlier period did not get in time is not worth more than what this one wants.
     std::erase_if(work_->queue, [&](const Wanted& queued) { return queued.id == one.id; });
     std::erase_if(work_->awaiting, [&](const Wanted& awaited) { return awaited.id == one.id; });

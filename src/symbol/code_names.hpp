@@ -47,6 +47,10 @@ class CodeNames {
   void add(std::uint64_t address, std::span<const SourceCall> calls);
   // Innermost first; empty when nothing is known; none when this address was never asked for.
   [[nodiscard]] std::optional<std::vector<NamedCall>> find(std::uint64_t address) const;
+  // Whether it was asked for.
+  [[nodiscard]] bool contains(std::uint64_t address) const {
+    return added_.contains(address) || find_kept(address).has_value();
+  }
 
   [[nodiscard]] bool has_news() const { return !added_.empty(); }
   [[nodiscard]] std::size_t size() const { return added_.size() + kept_count_; }
