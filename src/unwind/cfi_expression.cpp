@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "unwind/cfi_cursor.hpp"
+#include "elf/byte_cursor.hpp"
 
 namespace ddprof {
 
@@ -18,7 +18,7 @@ std::int64_t wrapping_negate(std::int64_t value) {
 }
 
 // The constant that an operation pushes, if that is what it does.
-std::optional<std::int64_t> read_constant(std::uint8_t operation, CfiCursor& cursor) {
+std::optional<std::int64_t> read_constant(std::uint8_t operation, ByteCursor& cursor) {
   if (operation >= DW_OP_lit0 && operation <= DW_OP_lit31) return operation - DW_OP_lit0;
   switch (operation) {
     case DW_OP_const1u:
@@ -46,7 +46,7 @@ std::optional<std::int64_t> read_constant(std::uint8_t operation, CfiCursor& cur
 }
 
 // register + offset, if that is what the operation pushes.
-std::optional<CfiAddress> read_register(std::uint8_t operation, CfiCursor& cursor) {
+std::optional<CfiAddress> read_register(std::uint8_t operation, ByteCursor& cursor) {
   if (operation >= DW_OP_breg0 && operation <= DW_OP_breg31) {
     return CfiAddress{.base_register = static_cast<std::uint64_t>(operation - DW_OP_breg0),
                       .inner = cursor.sleb()};
@@ -111,12 +111,12 @@ class Simplifier {
     return true;
   }
 
-  CfiCursor cursor_;
+  ByteCursor cursor_;
   std::optional<CfiAddress> address_;
   std::optional<std::int64_t> constant_;
 };
 
-bool next_is_constant(CfiCursor& cursor, std::int64_t wanted) {
+bool next_is_constant(ByteCursor& cursor, std::int64_t wanted) {
   return read_constant(cursor.u8(), cursor) == wanted;
 }
 
@@ -129,7 +129,7 @@ std::optional<CfiAddress> simplify_cfi_expression(std::span<const std::byte> exp
 std::optional<std::uint8_t> match_plt_expression(std::span<const std::byte> expression) {
   constexpr CfiAddress kStackPlus8{.base_register = 7, .inner = 8};
   constexpr CfiAddress kInstructionPointer{.base_register = 16};
-  CfiCursor cursor(expression);
+  ByteCursor cursor(expression);
   if (read_register(cursor.u8(), cursor) != kStackPlus8) return std::nullopt;
   if (read_register(cursor.u8(), cursor) != kInstructionPointer) return std::nullopt;
   if (!next_is_constant(cursor, 15) || cursor.u8() != DW_OP_and) return std::nullopt;

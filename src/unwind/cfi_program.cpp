@@ -11,7 +11,7 @@ using Kind = CfiRegisterRule::Kind;
 void CfiProgram::start(const CfiSection& section, const Fde& fde) {
   section_ = &section;
   cie_ = fde.cie;
-  cursor_ = CfiCursor(fde.instructions);
+  cursor_ = ByteCursor(fde.instructions);
   state_ = fde.cie->initial;
   remembered_.clear();
   registers_ = cfi_registers(section.architecture);

@@ -50,7 +50,7 @@ class CfiProgram {
 
   const CfiSection* section_ = nullptr;
   const Cie* cie_ = nullptr;
-  CfiCursor cursor_{{}};
+  ByteCursor cursor_{{}};
   CfiState state_;
   std::vector<CfiState> remembered_;
   CfiRegisterNumbers registers_{};

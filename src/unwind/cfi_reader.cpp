@@ -13,16 +13,16 @@ constexpr std::uint8_t kFormatMask = 0x0f;
 constexpr std::uint8_t kApplicationMask = 0x70;
 constexpr std::uint8_t kIndirect = 0x80;
 
-std::uint64_t address_of(const CfiSection& section, const CfiCursor& cursor) {
+std::uint64_t address_of(const CfiSection& section, const ByteCursor& cursor) {
   return section.vaddr + static_cast<std::uint64_t>(cursor.position() - section.data.data());
 }
 
 template <typename T>
-std::uint64_t read_signed(CfiCursor& cursor) {
+std::uint64_t read_signed(ByteCursor& cursor) {
   return static_cast<std::uint64_t>(std::int64_t{cursor.read<T>()});
 }
 
-std::uint64_t read_pointer_format(std::uint8_t encoding, CfiCursor& cursor) {
+std::uint64_t read_pointer_format(std::uint8_t encoding, ByteCursor& cursor) {
   switch (encoding & kFormatMask) {
     case 0x00:
     case 0x04:
@@ -48,7 +48,7 @@ std::uint64_t read_pointer_format(std::uint8_t encoding, CfiCursor& cursor) {
 }
 
 // The augmentation string of GCC and LLVM: 'z' first, then one letter per item of the augmentation data.
-void read_augmentation(std::string_view letters, CfiCursor& data, const CfiSection& section, Cie& cie) {
+void read_augmentation(std::string_view letters, ByteCursor& data, const CfiSection& section, Cie& cie) {
   for (const char letter : letters) {
     switch (letter) {
       case 'R':
@@ -81,7 +81,7 @@ bool is_cie_id(const CfiSection& section, bool is_64_bit, std::uint64_t id) {
 
 }  // namespace
 
-std::uint64_t read_encoded_pointer(const CfiSection& section, std::uint8_t encoding, CfiCursor& cursor) {
+std::uint64_t read_encoded_pointer(const CfiSection& section, std::uint8_t encoding, ByteCursor& cursor) {
   if ((encoding & kIndirect) != 0) {
     cursor.fail();
     return 0;
@@ -110,12 +110,12 @@ std::uint64_t read_encoded_pointer(const CfiSection& section, std::uint8_t encod
 
 std::optional<CfiRecord> read_cfi_record(const CfiSection& section, std::uint64_t offset) {
   if (offset >= section.data.size()) return std::nullopt;
-  CfiCursor cursor(section.data.subspan(offset));
+  ByteCursor cursor(section.data.subspan(offset));
   CfiRecord record{.offset = offset};
   std::uint64_t length = cursor.read<std::uint32_t>();
   const bool is_64_bit = length == 0xffffffffU;
   if (is_64_bit) length = cursor.read<std::uint64_t>();
-  CfiCursor body(cursor.take(length));
+  ByteCursor body(cursor.take(length));
   if (cursor.failed()) return std::nullopt;
   record.next_offset = static_cast<std::uint64_t>(cursor.position() - section.data.data());
   if (length == 0) return record;
@@ -132,7 +132,7 @@ std::optional<CfiRecord> read_cfi_record(const CfiSection& section, std::uint64_
 }
 
 std::optional<Cie> read_cie(const CfiSection& section, const CfiRecord& record) {
-  CfiCursor cursor(record.body);
+  ByteCursor cursor(record.body);
   Cie cie{.offset = record.offset};
   const std::uint8_t version = cursor.u8();
   if (version != 1 && version != 3 && version != 4) return std::nullopt;
@@ -149,7 +149,7 @@ std::optional<Cie> read_cie(const CfiSection& section, const CfiRecord& record) 
   if (!augmentation.empty()) {
     if (augmentation.front() != 'z') return std::nullopt;  // an unknown form: even its size is unknown
     cie.has_augmentation_data = true;
-    CfiCursor data(cursor.take(cursor.uleb()));
+    ByteCursor data(cursor.take(cursor.uleb()));
     read_augmentation(augmentation.substr(1), data, section, cie);
     if (data.failed()) return std::nullopt;
   }
@@ -159,7 +159,7 @@ std::optional<Cie> read_cie(const CfiSection& section, const CfiRecord& record) 
 }
 
 std::optional<Fde> read_fde(const CfiSection& section, const CfiRecord& record, const Cie& cie) {
-  CfiCursor cursor(record.body);
+  ByteCursor cursor(record.body);
   Fde fde{.cie = &cie};
   fde.begin = read_encoded_pointer(section, cie.pointer_encoding, cursor);
   const std::uint64_t size = read_pointer_format(cie.pointer_encoding, cursor);

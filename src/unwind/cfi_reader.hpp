@@ -6,7 +6,7 @@
 #include <span>
 
 #include "base/registers.hpp"
-#include "unwind/cfi_cursor.hpp"
+#include "elf/byte_cursor.hpp"
 #include "unwind/cfi_state.hpp"
 
 namespace ddprof {
@@ -58,6 +58,6 @@ struct Fde {
 
 // A pointer in one of the DW_EH_PE_* encodings; fails the cursor when it is indirect or unknown.
 [[nodiscard]] std::uint64_t read_encoded_pointer(const CfiSection& section, std::uint8_t encoding,
-                                                 CfiCursor& cursor);
+                                                 ByteCursor& cursor);
 
 }  // namespace ddprof

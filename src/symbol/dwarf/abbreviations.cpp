@@ -47,7 +47,7 @@ AbbreviationTable AbbreviationTable::parse(std::span<const std::byte> section, s
                                            std::uint64_t only) {
   AbbreviationTable table;
   table.encoding_ = encoding;
-  DwarfCursor cursor(section, offset);
+  ByteCursor cursor(section, offset);
   while (true) {
     Abbreviation abbreviation;
     abbreviation.code = cursor.uleb();
@@ -66,7 +66,7 @@ AbbreviationTable AbbreviationTable::parse(std::span<const std::byte> section, s
   return table;
 }
 
-void AbbreviationTable::read_attributes(DwarfCursor& cursor, Abbreviation& abbreviation) {
+void AbbreviationTable::read_attributes(ByteCursor& cursor, Abbreviation& abbreviation) {
   abbreviation.first_attribute = static_cast<std::uint32_t>(attributes_.size());
   while (attributes_.size() <= kMaxAttributes) {
     AttributeSpec spec;
@@ -115,7 +115,7 @@ const Abbreviation* AbbreviationTable::find_sparse(std::uint64_t code) const {
   return found != list_.end() && found->code == code ? &*found : nullptr;
 }
 
-void AbbreviationTable::skip_attributes(const Abbreviation& abbreviation, DwarfCursor& cursor) const {
+void AbbreviationTable::skip_attributes(const Abbreviation& abbreviation, ByteCursor& cursor) const {
   for (const SkipStep* step = &steps_[abbreviation.first_step];; ++step) {
     cursor.skip(step->bytes);
     switch (step->then) {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "elf/byte_cursor.hpp"
 #include "symbol/dwarf/attribute_value.hpp"
 #include "symbol/dwarf/dwarf_constants.hpp"
-#include "symbol/dwarf/dwarf_cursor.hpp"
 #include "symbol/dwarf/dwarf_problem.hpp"
 
 namespace ddprof {
@@ -57,7 +57,7 @@ class AbbreviationTable {
   }
   [[nodiscard]] std::size_t attribute_count() const { return attributes_.size(); }
   // Moves the cursor from the first attribute of an entry to its end.
-  void skip_attributes(const Abbreviation& abbreviation, DwarfCursor& cursor) const;
+  void skip_attributes(const Abbreviation& abbreviation, ByteCursor& cursor) const;
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
@@ -68,7 +68,7 @@ class AbbreviationTable {
   };
 
   [[nodiscard]] const Abbreviation* find_sparse(std::uint64_t code) const;
-  void read_attributes(DwarfCursor& cursor, Abbreviation& abbreviation);
+  void read_attributes(ByteCursor& cursor, Abbreviation& abbreviation);
   void add_steps(Abbreviation& abbreviation);
   void sort();
 

@@ -28,7 +28,7 @@ class RangeList {
   [[nodiscard]] std::uint64_t indexed();
 
   const Unit* unit_;
-  DwarfCursor cursor_;
+  ByteCursor cursor_;
   std::uint64_t base_;
   std::uint64_t entries_ = 0;
 };

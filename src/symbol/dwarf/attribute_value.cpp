@@ -26,7 +26,7 @@ bool is_uleb_form(DwarfForm form) {
   }
 }
 
-std::uint64_t read_number(DwarfCursor& cursor, int size) {
+std::uint64_t read_number(ByteCursor& cursor, int size) {
   switch (size) {
     case 0:
       return 1;  // DW_FORM_flag_present
@@ -46,7 +46,7 @@ std::uint64_t read_number(DwarfCursor& cursor, int size) {
   }
 }
 
-void skip_block(DwarfCursor& cursor, DwarfForm form) {
+void skip_block(ByteCursor& cursor, DwarfForm form) {
   switch (form) {
     case DwarfForm::block1:
       return cursor.skip(cursor.u8());
@@ -112,7 +112,7 @@ int fixed_size(DwarfForm form, const DwarfEncoding& encoding) {
   }
 }
 
-AttributeValue read_value(DwarfCursor& cursor, DwarfForm form, const DwarfEncoding& encoding,
+AttributeValue read_value(ByteCursor& cursor, DwarfForm form, const DwarfEncoding& encoding,
                           std::int64_t implicit) {
   if (form == DwarfForm::indirect) {
     form = DwarfForm{static_cast<std::uint16_t>(cursor.uleb())};

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "elf/byte_cursor.hpp"
 #include "symbol/dwarf/dwarf_constants.hpp"
-#include "symbol/dwarf/dwarf_cursor.hpp"
 
 namespace ddprof {
 
@@ -28,7 +28,7 @@ struct AttributeValue {
 
 // Reads a value; blocks are skipped over. Fails the cursor at a form that is not known. `implicit` is the
 // value that the abbreviation holds for DW_FORM_implicit_const.
-[[nodiscard]] AttributeValue read_value(DwarfCursor& cursor, DwarfForm form, const DwarfEncoding& encoding,
+[[nodiscard]] AttributeValue read_value(ByteCursor& cursor, DwarfForm form, const DwarfEncoding& encoding,
                                         std::int64_t implicit = 0);
 
 // The bytes that a value takes whatever it is; -1 when that depends on the value, or the form is not known.

@@ -49,7 +49,7 @@ FunctionNames::Resolved FunctionNames::resolve(const Unit& unit, std::uint64_t e
 
 FunctionNames::Resolved FunctionNames::read(const Unit& unit, std::uint64_t entry, unsigned depth) {
   Resolved resolved;
-  DwarfCursor cursor = unit.cursor_at(entry);
+  ByteCursor cursor = unit.cursor_at(entry);
   const Abbreviation* abbreviation = unit.abbreviations().find(cursor.uleb());
   if (abbreviation == nullptr) return resolved;
   AttributeValue name;

@@ -31,7 +31,7 @@ void FunctionWalk::run() {
 void FunctionWalk::walk(Pass pass) {
   WorkBudget& budget = unit_.file().budget();
   if (!budget.spend(unit_.header().end - unit_.header().offset)) return;
-  DwarfCursor cursor = unit_.cursor_at(unit_.root().first_child);
+  ByteCursor cursor = unit_.cursor_at(unit_.root().first_child);
   around_.assign(1, FunctionNode::kNone);
   while (!cursor.at_end() && !around_.empty() && !budget.is_spent()) {
     const std::uint64_t entry = cursor.offset();
@@ -56,7 +56,7 @@ void FunctionWalk::walk(Pass pass) {
     unit_.file().problem().note("unit at {:#x}: more work than it is worth", unit_.header().offset);
 }
 
-bool FunctionWalk::visit(DwarfCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation,
+bool FunctionWalk::visit(ByteCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation,
                          Pass pass) {
   const bool is_function = abbreviation.kind == EntryKind::function;
   const bool is_open = pass == Pass::thorough || abbreviation.kind == EntryKind::scope ||
@@ -72,7 +72,7 @@ bool FunctionWalk::visit(DwarfCursor& cursor, std::uint64_t entry, const Abbrevi
   return !cursor.failed() && around_.size() < kMaxDepth;
 }
 
-void FunctionWalk::enter_function(DwarfCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation,
+void FunctionWalk::enter_function(ByteCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation,
                                   Pass pass) {
   Function function = read_function(cursor, abbreviation);
   if (cursor.failed()) return;
@@ -89,7 +89,7 @@ void FunctionWalk::enter_function(DwarfCursor& cursor, std::uint64_t entry, cons
     skip_children(cursor, function.sibling);
 }
 
-FunctionWalk::Function FunctionWalk::read_function(DwarfCursor& cursor,
+FunctionWalk::Function FunctionWalk::read_function(ByteCursor& cursor,
                                                    const Abbreviation& abbreviation) const {
   Function function;
   for (const AttributeSpec& spec : table_.attributes(abbreviation)) {
@@ -165,7 +165,7 @@ bool FunctionWalk::cover(const AddressRange& range, std::uint32_t node, bool is_
   return true;
 }
 
-void FunctionWalk::skip_entry(DwarfCursor& cursor, const Abbreviation& abbreviation) {
+void FunctionWalk::skip_entry(ByteCursor& cursor, const Abbreviation& abbreviation) {
   if (!abbreviation.has_children) return table_.skip_attributes(abbreviation, cursor);
   if (!abbreviation.has_sibling) {
     table_.skip_attributes(abbreviation, cursor);
@@ -180,7 +180,7 @@ void FunctionWalk::skip_entry(DwarfCursor& cursor, const Abbreviation& abbreviat
   skip_children(cursor, sibling);
 }
 
-void FunctionWalk::skip_children(DwarfCursor& cursor, std::uint64_t sibling) {
+void FunctionWalk::skip_children(ByteCursor& cursor, std::uint64_t sibling) {
   if (sibling > cursor.offset()) return cursor.seek(sibling);
   for (std::size_t depth = 1; depth != 0 && !cursor.at_end();) {
     const std::uint64_t code = cursor.uleb();

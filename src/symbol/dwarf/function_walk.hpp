@@ -48,14 +48,14 @@ class FunctionWalk {
 
   void walk(Pass pass);
   // False when the entry cannot be read.
-  bool visit(DwarfCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation, Pass pass);
-  void enter_function(DwarfCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation, Pass pass);
-  Function read_function(DwarfCursor& cursor, const Abbreviation& abbreviation) const;
+  bool visit(ByteCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation, Pass pass);
+  void enter_function(ByteCursor& cursor, std::uint64_t entry, const Abbreviation& abbreviation, Pass pass);
+  Function read_function(ByteCursor& cursor, const Abbreviation& abbreviation) const;
   bool cover(const Function& function, bool is_inlined);
   bool cover(const AddressRange& range, std::uint32_t node, bool is_inlined);
   [[nodiscard]] bool takes_over(std::uint32_t current, bool is_inlined) const;
-  void skip_entry(DwarfCursor& cursor, const Abbreviation& abbreviation);
-  void skip_children(DwarfCursor& cursor, std::uint64_t sibling);
+  void skip_entry(ByteCursor& cursor, const Abbreviation& abbreviation);
+  void skip_children(ByteCursor& cursor, std::uint64_t sibling);
 
   const Unit& unit_;
   const AbbreviationTable& table_;

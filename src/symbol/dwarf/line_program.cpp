@@ -19,7 +19,7 @@ struct LineColumn {
   DwarfForm form{};
 };
 
-std::vector<LineColumn> read_columns(DwarfCursor& cursor) {
+std::vector<LineColumn> read_columns(ByteCursor& cursor) {
   std::vector<LineColumn> columns(cursor.u8());
   for (LineColumn& column : columns) {
     column.content = LineContent{cursor.uleb()};
@@ -42,13 +42,13 @@ std::optional<LineProgram> LineProgram::parse(const Unit& unit) {
   const auto section = unit.file().section(DwarfSection::line);
   const std::uint64_t offset = *unit.root().stmt_list;
   DwarfEncoding& encoding = program.header_.encoding;
-  DwarfCursor cursor(section, offset);
+  ByteCursor cursor(section, offset);
   const std::uint64_t length = read_initial_length(cursor, encoding);
   if (cursor.failed() || length > cursor.left()) {
     unit.file().problem().note("lines at {:#x}: they end outside of .debug_line", offset);
     return std::nullopt;
   }
-  DwarfCursor inside(section.first(cursor.offset() + length), cursor.offset());
+  ByteCursor inside(section.first(cursor.offset() + length), cursor.offset());
   if (!program.read_header(inside)) {
     unit.file().problem().note("lines at {:#x}: the header cannot be read", offset);
     return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<LineProgram> LineProgram::parse(const Unit& unit) {
   return program;
 }
 
-bool LineProgram::read_header(DwarfCursor& cursor) {
+bool LineProgram::read_header(ByteCursor& cursor) {
   header_.encoding.version = static_cast<std::uint8_t>(std::min<std::uint16_t>(cursor.u16(), 255));
   const std::uint8_t version = header_.encoding.version;
   if (version < 2 || version > 5) return false;
@@ -88,12 +88,12 @@ bool LineProgram::read_header(DwarfCursor& cursor) {
   return true;
 }
 
-void LineProgram::read_files(DwarfCursor& cursor) {
+void LineProgram::read_files(ByteCursor& cursor) {
   directories_ = read_table(cursor);
   files_ = read_table(cursor);
 }
 
-std::vector<LineProgram::File> LineProgram::read_table(DwarfCursor& cursor) const {
+std::vector<LineProgram::File> LineProgram::read_table(ByteCursor& cursor) const {
   const auto columns = read_columns(cursor);
   const std::uint64_t count = cursor.uleb();
   std::vector<File> files;
@@ -112,7 +112,7 @@ std::vector<LineProgram::File> LineProgram::read_table(DwarfCursor& cursor) cons
   return files;
 }
 
-void LineProgram::read_old_files(DwarfCursor& cursor) {
+void LineProgram::read_old_files(ByteCursor& cursor) {
   const auto read_name = [&cursor] { return AttributeValue{DwarfForm::string, 0, cursor.string()}; };
   for (auto name = read_name(); !name.text.empty() && directories_.size() < kMaxFiles; name = read_name())
     directories_.push_back({name, 0});

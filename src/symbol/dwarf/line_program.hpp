@@ -43,10 +43,10 @@ class LineProgram {
   };
 
   explicit LineProgram(const Unit& unit) : unit_(&unit) {}
-  bool read_header(DwarfCursor& cursor);
-  void read_files(DwarfCursor& cursor);
-  void read_old_files(DwarfCursor& cursor);
-  [[nodiscard]] std::vector<File> read_table(DwarfCursor& cursor) const;
+  bool read_header(ByteCursor& cursor);
+  void read_files(ByteCursor& cursor);
+  void read_old_files(ByteCursor& cursor);
+  [[nodiscard]] std::vector<File> read_table(ByteCursor& cursor) const;
   [[nodiscard]] std::string_view directory_of(const File& file) const;
 
   const Unit* unit_;

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "symbol/dwarf/dwarf_cursor.hpp"
+#include "elf/byte_cursor.hpp"
 #include "symbol/dwarf/line_program.hpp"
 
 namespace ddprof {
@@ -35,7 +35,7 @@ class LineRows {
   void advance(std::uint64_t operations);
 
   LineProgram::Header header_;
-  DwarfCursor cursor_;
+  ByteCursor cursor_;
   LineRow row_;
   std::uint64_t operation_ = 0;  // within an instruction, on machines with very long ones
   std::array<Special, 256> specials_;

@@ -16,7 +16,7 @@ constexpr std::size_t kMaxPrefixBytes = 4096;
 
 // Empty when it has none, and needs none: a class without a name.
 std::string_view scope_name(const Unit& unit, std::uint64_t entry) {
-  DwarfCursor cursor = unit.cursor_at(entry);
+  ByteCursor cursor = unit.cursor_at(entry);
   const Abbreviation* abbreviation = unit.abbreviations().find(cursor.uleb());
   if (abbreviation == nullptr) return {};
   for (const AttributeSpec& spec : unit.abbreviations().attributes(*abbreviation)) {
@@ -33,7 +33,7 @@ ScopeIndex ScopeIndex::build(const Unit& unit) {
   ScopeIndex index;
   if (!unit.file().budget().spend(unit.header().end - unit.header().offset)) return index;
   const AbbreviationTable& table = unit.abbreviations();
-  DwarfCursor cursor = unit.cursor_at(unit.root().first_child);
+  ByteCursor cursor = unit.cursor_at(unit.root().first_child);
   std::vector<std::uint32_t> around = {kNoScope};  // of each open entry
   while (!cursor.at_end() && !around.empty() && around.size() < kMaxScopeDepth) {
     const std::uint64_t entry = cursor.offset();

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "symbol/dwarf/dwarf_cursor.hpp"
+#include "elf/byte_cursor.hpp"
 
 namespace ddprof {
 
@@ -15,7 +15,7 @@ struct SupplementaryLink {
 };
 
 std::optional<SupplementaryLink> read_gnu_link(std::span<const std::byte> section) {
-  DwarfCursor cursor(section);
+  ByteCursor cursor(section);
   const std::string_view path = cursor.string();
   if (path.empty()) return std::nullopt;
   return SupplementaryLink{path, BuildId(section.subspan(cursor.offset()))};
@@ -23,7 +23,7 @@ std::optional<SupplementaryLink> read_gnu_link(std::span<const std::byte> sectio
 
 // DWARF 5, section 7.3.6.
 std::optional<SupplementaryLink> read_standard_link(std::span<const std::byte> section) {
-  DwarfCursor cursor(section);
+  ByteCursor cursor(section);
   const std::uint16_t version = cursor.u16();
   const bool is_itself_supplementary = cursor.u8() != 0;
   const std::string_view path = cursor.string();

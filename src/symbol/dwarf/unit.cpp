@@ -41,13 +41,13 @@ Unit::Unit(DwarfFile& file, const UnitHeader& header, std::shared_ptr<const Abbr
   if (root_.low_pc.exists()) base_address_ = address(root_.low_pc).value_or(0);
 }
 
-DwarfCursor Unit::cursor_at(std::uint64_t offset) const {
-  return DwarfCursor(file_->section(DwarfSection::info).first(header_.end), offset);
+ByteCursor Unit::cursor_at(std::uint64_t offset) const {
+  return ByteCursor(file_->section(DwarfSection::info).first(header_.end), offset);
 }
 
 void Unit::read_root() {
   root_.first_child = header_.end;
-  DwarfCursor cursor = cursor_at(header_.root);
+  ByteCursor cursor = cursor_at(header_.root);
   const Abbreviation* abbreviation = abbreviations_->find(cursor.uleb());
   if (abbreviation == nullptr) return;
   root_.tag = abbreviation->tag;

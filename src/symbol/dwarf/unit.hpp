@@ -6,9 +6,9 @@
 #include <span>
 #include <string_view>
 
+#include "elf/byte_cursor.hpp"
 #include "symbol/dwarf/abbreviations.hpp"
 #include "symbol/dwarf/attribute_value.hpp"
-#include "symbol/dwarf/dwarf_cursor.hpp"
 #include "symbol/dwarf/unit_header.hpp"
 
 namespace ddprof {
@@ -42,7 +42,7 @@ class Unit {
   [[nodiscard]] const DwarfEncoding& encoding() const { return header_.encoding; }
   [[nodiscard]] const AbbreviationTable& abbreviations() const { return *abbreviations_; }
   // At an entry of this unit; ends where the unit ends.
-  [[nodiscard]] DwarfCursor cursor_at(std::uint64_t offset) const;
+  [[nodiscard]] ByteCursor cursor_at(std::uint64_t offset) const;
   [[nodiscard]] bool contains(std::uint64_t offset) const {
     return offset >= header_.root && offset < header_.end;
   }

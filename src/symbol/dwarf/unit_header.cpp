@@ -7,7 +7,7 @@ namespace {
 constexpr std::uint32_t kLongFormat = 0xffffffff;
 constexpr std::uint32_t kFirstReserved = 0xfffffff0;
 
-void read_version_5(DwarfCursor& cursor, UnitHeader& header) {
+void read_version_5(ByteCursor& cursor, UnitHeader& header) {
   header.type = DwarfUnitType{cursor.u8()};
   header.encoding.address_size = cursor.u8();
   header.abbreviations = cursor.word(header.encoding.offset_size);
@@ -27,7 +27,7 @@ void read_version_5(DwarfCursor& cursor, UnitHeader& header) {
 
 }  // namespace
 
-std::uint64_t read_initial_length(DwarfCursor& cursor, DwarfEncoding& encoding) {
+std::uint64_t read_initial_length(ByteCursor& cursor, DwarfEncoding& encoding) {
   const std::uint32_t length = cursor.u32();
   encoding.offset_size = length == kLongFormat ? 8 : 4;
   if (length == kLongFormat) return cursor.u64();
@@ -36,7 +36,7 @@ std::uint64_t read_initial_length(DwarfCursor& cursor, DwarfEncoding& encoding) 
 }
 
 std::optional<std::uint64_t> unit_end(std::span<const std::byte> info, std::uint64_t offset) {
-  DwarfCursor cursor(info, offset);
+  ByteCursor cursor(info, offset);
   DwarfEncoding encoding;
   const std::uint64_t length = read_initial_length(cursor, encoding);
   if (cursor.failed() || length > cursor.left()) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<UnitHeader> read_unit_header(std::span<const std::byte> info, std:
   UnitHeader header;
   header.offset = offset;
   header.end = *end;
-  DwarfCursor cursor(info.first(*end), offset);
+  ByteCursor cursor(info.first(*end), offset);
   static_cast<void>(read_initial_length(cursor, header.encoding));
   const std::uint16_t version = cursor.u16();
   if (version < 2 || version > 5) return std::nullopt;

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
+#include "elf/byte_cursor.hpp"
 #include "symbol/dwarf/attribute_value.hpp"
 #include "symbol/dwarf/dwarf_constants.hpp"
-#include "symbol/dwarf/dwarf_cursor.hpp"
 
 namespace ddprof {
 
@@ -24,7 +24,7 @@ struct UnitHeader {
 
 // The length that opens a unit, a line program or a table; sets the size of offsets. The cursor fails when it
 // is one of the reserved values.
-[[nodiscard]] std::uint64_t read_initial_length(DwarfCursor& cursor, DwarfEncoding& encoding);
+[[nodiscard]] std::uint64_t read_initial_length(ByteCursor& cursor, DwarfEncoding& encoding);
 
 // Where the unit after this one starts, without a look at the rest; nothing when it does not fit.
 [[nodiscard]] std::optional<std::uint64_t> unit_end(std::span<const std::byte> info, std::uint64_t offset);

@@ -29,7 +29,7 @@ class UnitIndex::Builder {
   std::vector<Range> finish() &&;
 
  private:
-  void read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding, std::uint64_t end);
+  void read_arange_set(ByteCursor& cursor, const DwarfEncoding& encoding, std::uint64_t end);
   void read_root(std::uint32_t number);
   void read_unit(const Unit& unit, std::uint32_t number);
   void read_lines(const Unit& unit, std::uint32_t number);
@@ -64,7 +64,7 @@ void UnitIndex::Builder::add(std::uint32_t unit, std::uint64_t begin, std::uint6
 }
 
 void UnitIndex::Builder::read_aranges() {
-  DwarfCursor cursor(file_.section(DwarfSection::aranges));
+  ByteCursor cursor(file_.section(DwarfSection::aranges));
   while (!cursor.at_end()) {
     DwarfEncoding encoding;
     const std::uint64_t length = read_initial_length(cursor, encoding);
@@ -78,7 +78,7 @@ void UnitIndex::Builder::read_aranges() {
   }
 }
 
-void UnitIndex::Builder::read_arange_set(DwarfCursor& cursor, const DwarfEncoding& encoding,
+void UnitIndex::Builder::read_arange_set(ByteCursor& cursor, const DwarfEncoding& encoding,
                                          std::uint64_t end) {
   const std::uint64_t start = cursor.offset() - (encoding.offset_size == 8 ? 12U : 4U);
   cursor.skip(2);  // version: 2 in all of DWARF 2 to 5
@@ -125,7 +125,7 @@ void UnitIndex::Builder::read_root(std::uint32_t number) {
     return;
   }
   if (header->type == DwarfUnitType::type || header->type == DwarfUnitType::partial) return;
-  const std::uint64_t code = DwarfCursor(info.first(header->end), header->root).uleb();
+  const std::uint64_t code = ByteCursor(info.first(header->end), header->root).uleb();
   if (code == 0) return;
   auto table = std::make_shared<const AbbreviationTable>(AbbreviationTable::parse(
       file_.section(DwarfSection::abbrev), header->abbreviations, header->encoding, file_.problem(), code));

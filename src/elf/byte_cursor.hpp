@@ -8,11 +8,11 @@
 
 namespace ddprof {
 
-// Reads little-endian values off a section. A read past the end yields zero and marks the cursor as failed
-// for good, so that a parser may read several fields and ask once.
-class DwarfCursor {
+// Reads little-endian values off a section: numbers of DWARF and of CFI. A read past the end yields zero and
+// marks the cursor as failed for good, so that a parser may read several fields and ask once.
+class ByteCursor {
  public:
-  explicit DwarfCursor(std::span<const std::byte> bytes, std::uint64_t offset = 0)
+  explicit ByteCursor(std::span<const std::byte> bytes, std::uint64_t offset = 0)
       : begin_(bytes.data()), at_(bytes.data()), end_(bytes.data() + bytes.size()) {
     seek(offset);
   }
@@ -22,6 +22,8 @@ class DwarfCursor {
   [[nodiscard]] std::uint64_t left() const { return static_cast<std::uint64_t>(end_ - at_); }
   // From the start of the bytes that it was made with.
   [[nodiscard]] std::uint64_t offset() const { return static_cast<std::uint64_t>(at_ - begin_); }
+  [[nodiscard]] const std::byte* position() const { return at_; }
+  [[nodiscard]] std::span<const std::byte> rest() const { return {at_, static_cast<std::size_t>(left())}; }
   void fail() {
     failed_ = true;
     at_ = end_;
@@ -81,6 +83,16 @@ class DwarfCursor {
   void skip_leb() {
     while (at_ != end_ && (*at_ & std::byte{0x80}) != std::byte{0}) ++at_;
     skip(1);
+  }
+
+  std::span<const std::byte> take(std::uint64_t size) {
+    if (size > left()) {
+      fail();
+      return {};
+    }
+    const std::span<const std::byte> part{at_, static_cast<std::size_t>(size)};
+    at_ += size;
+    return part;
   }
 
   std::string_view string() {
