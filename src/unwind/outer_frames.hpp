@@ -32,9 +32,11 @@ struct OuterFrame {
 // A return address stays in its slot until the thread returns through it. Hence three kinds of evidence for a
 // frame above the end of a copy that was taken at time t:
 //
-//   at the junction       the outermost steps inside of the copy (up to eight) are still in live memory, read
-//                         after t. The thread has not returned through them, so it has not returned through
-//                         anything outward of them either: what lies there now lay there at t.
+//   at the junction       the outermost steps inside of the copy (up to eight) are still in live memory after
+//                         all else was read, and the walk outward of them found the root. Unless the thread
+//                         has returned through them it has not returned through anything outward of them
+//                         either: what lies there now lay there at t. (After a return the words stay until
+//                         other calls write over them, so a walk that leads nowhere is not believed.)
 //   with live memory      the step was recorded from bytes read at or before t (by a copy, or by a live
 //   read), and
 //                         live memory, read after t, still gives the very same step: same slot, return

@@ -56,13 +56,10 @@ void UnwindWalk::note_step(const Caller& caller, How how) {
                   false};
   if (touched_live_) {
     step.seen_at = live_->now();
-    if (frames_in_copy_ == kNever) {
-      frames_in_copy_ = out_.frames.size();
-      is_joined_ = holds_at_junction();
-    }
+    if (frames_in_copy_ == kNever) frames_in_copy_ = out_.frames.size();
     const OuterFrame* known = outer_->find(step.slot);
     const bool is_known = known != nullptr && known->is_same_step(step) && known->seen_at <= copy_.taken_at;
-    if (!is_joined_ && !is_known) has_doubt_ = true;
+    if (!is_known) has_unknown_step_ = true;
   } else if (frames_in_copy_ == kNever) {
     if (copied_count_ == kJunctionSteps) {
       std::rotate(copied_.begin(), copied_.begin() + 1, copied_.end());
@@ -73,8 +70,10 @@ void UnwindWalk::note_step(const Caller& caller, How how) {
   steps.push_back(step);
 }
 
-// Whether live memory still holds the return addresses that the outermost steps inside of the copy had.
+// Whether live memory still holds the return addresses that the outermost steps inside of the copy had. Asked
+// after the last live read, of memory as it is then: it speaks for all that was read before.
 bool UnwindWalk::holds_at_junction() {
+  live_size_ = 0;
   for (std::size_t i = 0; i < copied_count_; ++i) {
     std::uint64_t value = 0;
     if (!read_live(copied_[i].slot, value) || (value & unwinder_.code_address_mask_) != copied_[i].value)
@@ -87,7 +86,10 @@ void UnwindWalk::finish() {
   const bool reaches_root = out_.reason == StopReason::complete;
   if (frames_in_copy_ != kNever) {
     out_.outer_frames = out_.frames.size() - frames_in_copy_;
-    if (has_doubt_ || out_.reason == StopReason::truncated_copy) cut_to_copy();
+    // Words stay below the stack pointer after a return: the junction alone proves nothing when the walk from
+    // there did not find the root.
+    const bool is_confirmed = !has_unknown_step_ || (reaches_root && holds_at_junction());
+    if (!is_confirmed || out_.reason == StopReason::truncated_copy) cut_to_copy();
   } else if (out_.reason == StopReason::truncated_copy && outer_ != nullptr && !unwinder_.steps_.empty()) {
     append_known_callers();
   }

@@ -29,7 +29,7 @@ class FakeMemory final : public MemoryReader {
     const std::size_t count = std::min<std::size_t>(into.size(), bytes.size() - offset);
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, into.begin());
     const std::uint64_t lost = changed_slot - address.value;
-    if (changed_slot >= address.value && lost + 8 <= count)
+    if (reads.size() > reads_before_change && changed_slot >= address.value && lost + 8 <= count)
       std::memcpy(into.data() + lost, &kOtherCallSite, 8);
     return count;
   }
@@ -39,6 +39,7 @@ class FakeMemory final : public MemoryReader {
   Nanoseconds time{};
   bool is_gone = false;
   std::uint64_t changed_slot = 0;  // this word is another one by now: the thread has returned through it
+  std::size_t reads_before_change = 0;
 
  private:
   const std::vector<std::uint64_t>& stack_;
@@ -104,6 +105,21 @@ TEST_F(UnwinderDeep, WithoutThatAFirstLiveReadIsOnlyACandidate) {
   EXPECT_EQ(stack.outer_frames, 0U);
   EXPECT_EQ(stack.stop_file, kProgram);
   EXPECT_LE(memory_.reads.size(), 2U);
+}
+
+TEST_F(UnwinderDeep, DoesNotBelieveMemoryThatTheThreadLeftWhileItWasRead) {
+  recurse(2000);
+  memory_.changed_slot = scene_.address_of(100 * kWordsPerFrame - 1);
+  memory_.reads_before_change = 2;
+  const Stack& stack = sample(100, 100, &memory_);
+  EXPECT_GT(memory_.reads.size(), 2U);
+  EXPECT_EQ(stack.reason, StopReason::truncated_copy);
+  EXPECT_EQ(stack.frames.size(), 101U);
+}
+
+TEST_F(UnwinderDeep, SaysThatTheCopyWasTooShortWhenWhatWasReadLaterLeadsNowhere) {
+  return_of(10) = 0x1234;
+  EXPECT_EQ(sample(5, 100, &memory_).reason, StopReason::truncated_copy);
 }
 
 TEST_F(UnwinderDeep, IsCompleteWhenLiveMemoryStillHoldsWhatWasSeenBeforeTheSample) {

@@ -92,8 +92,7 @@ class UnwindWalk {
   static constexpr std::size_t kNever = SIZE_MAX;
   std::size_t frames_in_copy_ = kNever;  // how many frames there were before the first live read that counted
   bool touched_live_ = false;            // the step at hand has read live memory
-  bool has_doubt_ = false;               // a step from live memory is not confirmed
-  bool is_joined_ = false;               // live memory still holds the outermost steps of the copy
+  bool has_unknown_step_ = false;        // a step from live memory was not there before the copy
 
   // The last steps that were read from the copy, oldest first.
   struct CopiedWord {
