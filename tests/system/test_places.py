@@ -51,7 +51,7 @@ class Places(harness.SystemTest):
         self.assert_sampled(recording, seconds * 499, "work_of_" + name)
         self.assert_sampled(recording, seconds * 499, "inlined_into_" + name)
         files = {os.path.basename(call.file) for location in recording.profile.locations for call in location.calls
-                 if name in call.name}
+                 if call.name in ("work_of_" + name, "inlined_into_" + name)}
         self.assertEqual(files, {name + ".c"})
 
     @harness.needs_root
