@@ -76,7 +76,7 @@ TEST(PatientOpener, GivesUpOnAFileSystemThatHangsAndLeavesItAlone) {
   EXPECT_EQ(opener.open("", "/dead/one").error().code, ErrorCode::exhausted);
   ASSERT_EQ(opener.hung_places(), std::vector<std::string>{"/dead/"});
   EXPECT_EQ(opener.open("", "/dead/two").error().code, ErrorCode::exhausted);
-  EXPECT_EQ(files.calls(), 1);
+  EXPECT_LE(files.calls(), 1);  // none when the thread for it did not even start in that time
 }
 
 TEST(PatientOpener, GoesOnWithOtherFileSystems) {
