@@ -38,7 +38,9 @@ enum class Loss : std::uint8_t {
   kernel,           // time in the kernel that this user may not sample
   throttled,        // the kernel stopped the event for a while
   too_many_stacks,  // sampled, but past the number of distinct stacks that one period keeps
+  worker,           // sampled by a worker of the profiler that ended before it could tell
 };
+inline constexpr std::size_t kLosses = 7;
 
 // One frame until its period closes: the identity of code, not its name. For callers (not the leaf) `address`
 // is already moved into the call instruction (return address - 1).

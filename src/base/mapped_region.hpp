@@ -19,6 +19,8 @@ class MappedRegion {
 
   // Maps the first `size` bytes of fd shared and writable (a perf ring).
   static Result<MappedRegion> map_shared(int fd, std::size_t size);
+  // Zeroes that this process shares with those that it forks.
+  static Result<MappedRegion> map_anonymous_shared(std::size_t size);
   // Maps the whole file behind fd read-only; an empty file gives an empty region.
   static Result<MappedRegion> map_file(int fd);
 
@@ -28,6 +30,8 @@ class MappedRegion {
   // Gives the pages back to the page cache; reading them again is slow but right.
   void drop_pages() const;
   void reset();
+  // Forgets a mapping that fork() did not bring into this process.
+  void abandon() { data_ = nullptr, size_ = 0; }
 
  private:
   MappedRegion(std::byte* data, std::size_t size) : data_(data), size_(size) {}

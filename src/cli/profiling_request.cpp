@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/read_file.hpp"
+#include "cli/journal.hpp"
 #include "cli/option_table.hpp"
 #include "export/file_destination.hpp"
 #include "session/sample_printer.hpp"
@@ -177,7 +178,17 @@ ProfilingRequest make_profiling_request(const Options& options) {
                                  Pid target) { return make_destination(options, directory, target); };
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
-  request.say_error = say_error;
+  const bool is_mode_chosen =
+      !options.origins.empty() && origin_of(options, "log-mode").kind != Origin::Kind::default_value;
+  const Journal journal(options.log_mode, is_mode_chosen, options.log_level,
+                        std::filesystem::current_path(no_directory).string());
+  request.say_error = [journal](const Error& error) { journal.say(error); };
+  request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
+  request.has_fault_info = options.fault_info;
+  request.session.max_memory = static_cast<std::uint64_t>(options.max_memory_mib) << 20U;
+  request.session.max_cpu = static_cast<double>(options.max_cpu_percent.value_or(0)) / 100;
+  if (request.session.period)
+    request.session.periods_per_worker = static_cast<std::uint64_t>(options.worker_period);
   request.say_summary = [quiet = options.quiet, has_progress = static_cast<bool>(
                                                     request.session.on_progress)](const Summary& summary) {
     std::fflush(stdout);

@@ -104,6 +104,7 @@ struct CollectorCounters {
   std::uint64_t lost_records = 0;  // the ring was full
   std::uint64_t throttled = 0;
   std::uint64_t filtered_samples = 0;   // per-CPU mode: samples of foreign processes, dropped
+  std::uint64_t thinned_samples = 0;    // left out on purpose: others stand for them
   std::uint64_t malformed_records = 0;  // bytes in a ring that made no sense
   std::uint64_t wakeups = 0;
 };
@@ -119,6 +120,8 @@ class Collector {
   // Asks for samples to be handed over as soon as they are taken, at the price of a wake-up for each: deep
   // stacks are completed from the target's memory, which must not have changed by then.
   virtual void deliver_at_once() {}
+  // Takes one sample for every `factor` that were asked for; each stands for so many more.
+  virtual void slow_down(std::uint32_t factor) { (void)factor; }
   // Exact value of event `event` over all tasks followed so far, living ones included; none if unknown (-g).
   virtual std::optional<std::int64_t> exact_total(std::uint32_t event) = 0;
   // True once no followed task can produce samples any more (all have exited).

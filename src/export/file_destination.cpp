@@ -79,16 +79,16 @@ Result<PeriodicFileDestination> PeriodicFileDestination::create(std::string pref
   return PeriodicFileDestination(std::move(prefix), max_files);
 }
 
+std::string PeriodicFileDestination::path_of(std::uint64_t sequence) const {
+  return fmt::format("{}-{:06}.pb.gz", prefix_, sequence);
+}
+
 Result<void> PeriodicFileDestination::send(const Profile& profile, std::uint64_t sequence) {
-  std::string path = fmt::format("{}-{:06}.pb.gz", prefix_, sequence);
+  std::string path = path_of(sequence);
   std::string content = TRY(encode(profile, OutputFormat::pprof_gzip));
   auto written = write_file_atomically(path, content);
   if (!written) return written;
-  written_.push_back(std::move(path));
-  if (written_.size() > max_files_) {
-    ::unlink(written_.front().c_str());
-    written_.pop_front();
-  }
+  if (sequence >= max_files_) ::unlink(path_of(sequence - max_files_).c_str());
   return {};
 }
 

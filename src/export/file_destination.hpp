@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <string>
 
 #include "encode/output_format.hpp"
@@ -42,9 +41,10 @@ class PeriodicFileDestination final : public Destination {
   PeriodicFileDestination(std::string prefix, std::size_t max_files)
       : prefix_(std::move(prefix)), max_files_(max_files) {}
 
+  [[nodiscard]] std::string path_of(std::uint64_t sequence) const;
+
   std::string prefix_;
   std::size_t max_files_;
-  std::deque<std::string> written_;
 };
 
 }  // namespace ddprof

@@ -37,11 +37,15 @@ void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::int64_t exac
   missing = std::min(missing - balanced, exact_total - explained_);
   if (missing <= 0) return;
   std::int64_t excess = std::max<std::int64_t>(0, missing - period_);
+  std::int64_t untold = std::min(excess, untold_budget_);
+  untold_budget_ -= untold;
+  excess -= untold;
   std::int64_t lost = std::min(excess, lost_budget_);
   lost_budget_ -= lost;
   std::int64_t throttled = std::min(excess - lost, throttled_budget_);
   throttled_budget_ -= throttled;
-  std::int64_t rest = missing - lost - throttled;
+  std::int64_t rest = missing - untold - lost - throttled;
+  take(thread, Loss::worker, untold, entries);
   take(thread, Loss::lost, lost, entries);
   take(thread, Loss::throttled, throttled, entries);
   bool is_kernel_time = !samples_kernel_ && rest >= period_;
@@ -77,6 +81,7 @@ std::vector<CpuLedger::Entry> CpuLedger::close_living(std::int64_t exact_total,
     settle(thread.thread, missing, exact_total, entries);
   }
   settle(rest, is_final ? exact_total - explained_ : unexplained(exact_total), exact_total, entries);
+  untold_budget_ = 0;
   return entries;
 }
 

@@ -43,6 +43,14 @@ class CpuLedger {
   void add_task_total(ThreadKey thread, std::int64_t value);
   // Records that the kernel could not write; some may have been samples.
   void add_lost(std::uint64_t records) { lost_budget_ += static_cast<std::int64_t>(records) * period_; }
+  // Goes on for a ledger that is gone: so much was explained, and of the rest up to `untold`, by the end of
+  // this period, was known to it.
+  void resume(std::int64_t explained, std::int64_t untold) {
+    explained_ = explained;
+    untold_budget_ = untold;
+  }
+  // From now on a sample stands for this much.
+  void set_period(std::int64_t period) { period_ = period; }
   void add_throttled(std::int64_t value) { throttled_budget_ += value; }
 
   // Closing a period, first part: what is missing of tasks that have ended. `exact_total` is the sum over all
@@ -78,6 +86,7 @@ class CpuLedger {
   std::int64_t surplus_ = 0;      // samples of ended threads beyond their exact time
   std::int64_t lost_budget_ = 0;  // time that lost records could stand for, and that no entry has named yet
   std::int64_t throttled_budget_ = 0;
+  std::int64_t untold_budget_ = 0;
   absl::flat_hash_map<std::uint64_t, Account> accounts_;
 };
 

@@ -52,6 +52,8 @@ std::string loss_marker(Loss loss) {
       return "[throttled by the kernel]";
     case Loss::too_many_stacks:
       return "[too many distinct stacks]";
+    case Loss::worker:
+      return "[lost: a worker of the profiler ended]";
   }
   return {};
 }

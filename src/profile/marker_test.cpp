@@ -32,7 +32,8 @@ TEST(Marker, EveryMarkerIsRecognisedAsOne) {
     const std::string name = marker_name(stopped(static_cast<StopReason>(reason), 9), "libfoo.so");
     EXPECT_TRUE(is_marker_name(name)) << name;
   }
-  for (Loss loss : {Loss::unsampled, Loss::lost, Loss::kernel, Loss::throttled, Loss::too_many_stacks}) {
+  for (Loss loss :
+       {Loss::unsampled, Loss::lost, Loss::kernel, Loss::throttled, Loss::too_many_stacks, Loss::worker}) {
     const std::string name = marker_name({.kind = FrameKind::accounted, .loss = loss}, "");
     EXPECT_TRUE(is_marker_name(name)) << name;
   }

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include "base/truncated_files.hpp"
 #include "runtime/charged_time.hpp"
 
 namespace ddprof {
@@ -48,24 +47,25 @@ Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingReque
   PreparedProfiling prepared;
   prepared.destination = TRY(request.make_destination(target.pid));
   prepared.collector = TRY(PerfCollector::open(target, request.perf));
+  if (target.kind == PerfTarget::Kind::about_to_exec)
+    prepared.charged = std::make_shared<ChargedTime>(target.pid);
   return prepared;
 }
 
-Summary profile(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
-                const std::atomic<bool>& stop) {
-  survive_truncated_files();
+SessionOptions session_options(const PreparedProfiling& prepared, const PerfTarget& target,
+                               const ProfilingRequest& request) {
   SessionOptions options = request.session;
   options.events = request.perf.events;
   options.samples_kernel = prepared.collector->samples_kernel();
   if (target.kind != PerfTarget::Kind::everything) options.root = target.pid;
   options.is_started_by_us = target.kind == PerfTarget::Kind::about_to_exec;
   // Whoever is not the target's parent asks /proc.
-  if (!options.charged_cpu && options.root && options.is_started_by_us) {
-    auto charged = std::make_shared<ChargedTime>(target.pid);
-    options.charged_cpu = [charged](std::int64_t counted, bool) { return charged->at(counted); };
+  if (!options.charged_cpu && prepared.charged) {
+    options.charged_cpu = [charged = prepared.charged](std::int64_t counted, bool) {
+      return charged->at(counted);
+    };
   }
-  Session session(*prepared.collector, *prepared.destination, std::move(options));
-  return session.run(stop);
+  return options;
 }
 
 }  // namespace ddprof

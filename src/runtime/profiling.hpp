@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +7,7 @@
 
 #include "collect/perf/perf_collector.hpp"
 #include "export/destination.hpp"
+#include "runtime/charged_time.hpp"
 #include "session/session.hpp"
 
 namespace ddprof {
@@ -20,7 +20,9 @@ struct ProfilingRequest {
   std::optional<int> nice;
   std::string cpu_affinity;  // hexadecimal mask
   bool quiet = false;
+  bool has_fault_info = true;
   std::function<void(const Error&)> say_error;  // one line on the user's terminal or log
+  std::function<void(const std::string&)> say_notice;
   std::function<void(const Summary&)> say_summary;
 };
 
@@ -31,10 +33,12 @@ Result<void> apply_limits(const ProfilingRequest& request);
 struct PreparedProfiling {
   std::unique_ptr<PerfCollector> collector;
   std::unique_ptr<Destination> destination;
+  std::shared_ptr<ChargedTime> charged;  // of a target that is not our child
 };
 
 Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingRequest& request);
-Summary profile(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
-                const std::atomic<bool>& stop);
+// What the session of a worker needs to know beyond the request.
+SessionOptions session_options(const PreparedProfiling& prepared, const PerfTarget& target,
+                               const ProfilingRequest& request);
 
 }  // namespace ddprof

@@ -3,16 +3,19 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "base/unique_fd.hpp"
 #include "runtime/program.hpp"
-#include "runtime/stop_signals.hpp"
+#include "runtime/supervisor.hpp"
 
 namespace ddprof {
 
@@ -60,34 +63,42 @@ std::optional<int> release(HeldChild& child) {
   return count == static_cast<ssize_t>(sizeof reason) ? std::optional(reason) : std::nullopt;
 }
 
-// Waits for the child once and keeps how it ended and what it cost.
+// How the child ended. It stays a zombie until wait_status(): its number must not be used again while a
+// worker still reads about it.
 class ChildEnd {
  public:
   explicit ChildEnd(pid_t pid) : pid_(pid) {}
 
-  int wait_status() {
-    while (!has_ended_) reap(0);
-    return status_;
+  int wait_status() const {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
   }
-  // CPU time charged to the child and to all descendants that were waited for; `otherwise` while it runs.
-  std::int64_t charged_cpu(std::int64_t otherwise, bool may_wait) {
-    if (!has_ended_) reap(may_wait ? 0 : WNOHANG);
-    if (!has_ended_) return otherwise;
+  // CPU time charged to it and to all descendants that were waited for, once it has ended.
+  [[nodiscard]] std::optional<std::int64_t> charged_cpu() const {
+    siginfo_t info{};
+    rusage usage{};
+    // The C library does not know of the last argument.
+    if (::syscall(SYS_waitid, P_PID, pid_, &info, WEXITED | WNOHANG | WNOWAIT, &usage) != 0 ||
+        info.si_pid == 0)
+      return std::nullopt;
     auto nanoseconds = [](const timeval& time) { return time.tv_sec * 1'000'000'000 + time.tv_usec * 1'000; };
-    return nanoseconds(usage_.ru_utime) + nanoseconds(usage_.ru_stime);
+    return nanoseconds(usage.ru_utime) + nanoseconds(usage.ru_stime);
   }
 
  private:
-  void reap(int options) {
-    pid_t ended = ::wait4(pid_, &status_, options, &usage_);
-    has_ended_ = ended == pid_ || (ended < 0 && errno != EINTR);
-  }
-
   pid_t pid_;
-  bool has_ended_ = false;
-  int status_ = 0;
-  rusage usage_{};
 };
+
+// In a worker: what the supervisor has learnt of the child's end, which may come after its last record.
+std::int64_t await_charge(const Continuity& continuity, std::int64_t otherwise) {
+  constexpr int kMilliseconds = 2000;
+  for (int i = 0; i < kMilliseconds && continuity.charged_cpu < 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const std::int64_t charged = continuity.charged_cpu;
+  return charged >= 0 ? charged : otherwise;
+}
 
 // Ends as the target ended, so that whoever waits for us cannot tell the difference.
 int end_like(int status) {
@@ -130,6 +141,26 @@ class TargetSignals {
   }, quit_{}, terminate_{}, hang_up_{};
 };
 
+void supervise_child(PreparedProfiling& prepared, const PerfTarget& target, ProfilingRequest& request,
+                     SignalInbox& inbox, const ChildEnd& end) {
+  auto supervisor = Supervisor::create(prepared, target, request, inbox);
+  if (!supervisor) return request.say_error(supervisor.error());
+  Continuity& continuity = supervisor->shared().continuity;
+  // Without a duration a session ends only when the target does.
+  const bool ends_with_target = !request.session.duration;
+  request.session.is_charge_exact = ends_with_target;
+  request.session.charged_cpu = [&continuity, ends_with_target](std::int64_t counted, bool is_final) {
+    if (!is_final) return counted;
+    return ends_with_target ? await_charge(continuity, counted) : counted;
+  };
+  supervisor->has_target_ended = [&end, &continuity] {
+    auto charged = end.charged_cpu();
+    if (charged) continuity.charged_cpu = *charged;
+    return charged.has_value();
+  };
+  supervisor->run();
+}
+
 }  // namespace
 
 int run_recorded(const std::vector<std::string>& program, ProfilingRequest request) {
@@ -143,8 +174,7 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     return kExitNotExecutable;
   }
   TargetSignals passing(child->pid);
-  StopSignals child_ended({SIGCHLD});
-  request.perf.wake_fd = child_ended.wake_fd();
+  SignalInbox inbox({SIGCHLD, SIGUSR1});
   PerfTarget target = PerfTarget::command(Pid{child->pid});
   auto limited = apply_limits(request);
   auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());
@@ -160,29 +190,24 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     return exit_status_of(error);
   }
   ChildEnd end(child->pid);
-  // Without a duration a session ends only when the target does; its last breath may come after its last
-  // record.
-  request.session.is_charge_exact = !request.session.duration;
-  request.session.charged_cpu = [&end, may_wait = !request.session.duration](std::int64_t counted,
-                                                                             bool is_final) {
-    return is_final ? end.charged_cpu(counted, may_wait) : counted;
-  };
-  if (prepared) request.say_summary(profile(*prepared, target, request, child_ended.requested()));
+  if (prepared) supervise_child(*prepared, target, request, inbox, end);
   return end_like(end.wait_status());
 }
 
 int run_attached(const PerfTarget& target, ProfilingRequest request) {
-  StopSignals signals({SIGINT, SIGTERM});
-  request.perf.wake_fd = signals.wake_fd();
+  SignalInbox inbox({SIGINT, SIGTERM, SIGUSR1});
   auto limited = apply_limits(request);
   auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
     request.say_error(prepared.error());
     return 1;
   }
-  Summary summary = profile(*prepared, target, request, signals.requested());
-  request.say_summary(summary);
-  return summary.outcome.failed > 0 ? 1 : 0;
+  auto supervisor = Supervisor::create(*prepared, target, request, inbox);
+  if (!supervisor) {
+    request.say_error(supervisor.error());
+    return 1;
+  }
+  return supervisor->run();
 }
 
 }  // namespace ddprof

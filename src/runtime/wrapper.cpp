@@ -13,7 +13,7 @@
 
 #include "base/unique_fd.hpp"
 #include "runtime/program.hpp"
-#include "runtime/stop_signals.hpp"
+#include "runtime/supervisor.hpp"
 
 namespace ddprof {
 
@@ -60,8 +60,7 @@ void tell(int fd, std::string_view message) {
   ::setsid();
   reset_signals();
   let_go_of_the_users_descriptors(ready.get(), static_cast<bool>(request.session.on_sample));
-  StopSignals signals({SIGTERM, SIGINT});
-  request.perf.wake_fd = signals.wake_fd();
+  SignalInbox inbox({SIGTERM, SIGINT, SIGUSR1});
   PerfTarget perf_target = PerfTarget::command(target);
   auto limited = apply_limits(request);
   auto prepared =
@@ -73,9 +72,9 @@ void tell(int fd, std::string_view message) {
   }
   tell(ready.get(), kReady);
   ready.reset();
-  Summary summary = profile(*prepared, perf_target, request, signals.requested());
-  request.say_summary(summary);
-  std::_Exit(0);
+  auto supervisor = Supervisor::create(*prepared, perf_target, request, inbox);
+  if (!supervisor) request.say_error(supervisor.error());
+  std::_Exit(supervisor ? supervisor->run() : 1);
 }
 
 // Reads what the profiler has to say before the target starts: "ready", or why not.

@@ -10,6 +10,7 @@
 #include "process/file_registry.hpp"
 #include "process/process_table.hpp"
 #include "profile/aggregator.hpp"
+#include "session/continuity.hpp"
 
 namespace ddprof {
 
@@ -28,6 +29,7 @@ struct ClosedPeriod {
   std::int64_t period = 0;
   std::string default_column;
   std::vector<std::string> comments;
+  Legacy legacy;  // what holds once this period has left
 };
 
 }  // namespace ddprof

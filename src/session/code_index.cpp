@@ -91,6 +91,12 @@ void CodeIndex::forget_unused() {
   if (generated_.forget_unused()) forget_generated_maps();
 }
 
+void CodeIndex::forget_all() {
+  maps_.clear();
+  tables_.clear();
+  is_compiled_.clear();
+}
+
 std::size_t CodeIndex::table_bytes() const {
   std::size_t bytes = generated_.table_bytes();
   for (const auto& table : tables_) bytes += table ? table->bytes() : 0;

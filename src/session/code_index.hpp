@@ -29,6 +29,8 @@ class CodeIndex {
 
   // Drops the maps of address spaces that no sample has used since the last call.
   void forget_unused();
+  // Drops everything that can be made again.
+  void forget_all();
   [[nodiscard]] std::size_t table_bytes() const;
 
  private:

@@ -27,6 +27,31 @@ void CpuAccount::start() {
   if (options_.root) thread_times_.start_from(*options_.root);
 }
 
+void CpuAccount::resume(const Legacy& legacy) {
+  estimated_before_ = legacy.told_by_estimates;
+  accounted_ = legacy.accounted;
+  totals_.sampled = legacy.sampled;
+  for (std::size_t loss = 0; loss < kLosses; ++loss) {
+    if (legacy.losses[loss] != 0) totals_.losses[static_cast<Loss>(loss)] = legacy.losses[loss];
+  }
+  const std::int64_t told = legacy.told_by_samples + legacy.told_by_estimates;
+  const std::int64_t untold = collector_.exact_total(event_).value_or(told) - told;
+  ledger_.resume(legacy.told_by_samples, std::max<std::int64_t>(0, untold));
+  thread_times_.start_late();
+}
+
+void CpuAccount::bequeath(Legacy& legacy) const {
+  legacy.told_by_samples = ledger_.explained();
+  legacy.told_by_estimates = estimated_before_;
+  legacy.accounted = accounted_;
+  legacy.sampled = totals_.sampled;
+  for (const auto& [loss, value] : totals_.losses) legacy.losses[static_cast<std::size_t>(loss)] = value;
+}
+
+void CpuAccount::slow_down(std::uint32_t factor) {
+  ledger_.set_period(options_.events[event_].sample_value() * factor);
+}
+
 void CpuAccount::add(const SampleEvent& sample) {
   if (sample.event != event_) return;
   totals_.sampled += sample.value;
@@ -38,7 +63,9 @@ void CpuAccount::add(const SampleEvent& sample) {
 }
 
 void CpuAccount::add(const TaskTotalEvent& event) {
-  if (event.event == event_) ledger_.add_task_total({event.pid, event.tid}, event.value);
+  if (event.event == event_ && thread_times_.knows_beginning(event.tid))
+    ledger_.add_task_total({event.pid, event.tid}, event.value);
+  thread_times_.end(event.tid);
 }
 
 void CpuAccount::add(const ThrottleEvent& event) {
@@ -114,6 +141,7 @@ AggregatedProfile CpuAccount::close(Aggregator& aggregator, Nanoseconds begin, N
   AggregatedProfile profile = aggregator.take(begin, end);
   fold_estimates(profile, *columns_.estimate, columns_.value, estimate);
   take_back_excess(profile);
+  thread_times_.forget_ended();
   estimated_ = 0;
   return profile;
 }

@@ -9,6 +9,7 @@
 #include "profile/aggregator.hpp"
 #include "profile/cpu_ledger.hpp"
 #include "session/columns.hpp"
+#include "session/continuity.hpp"
 #include "session/session_options.hpp"
 #include "session/thread_times.hpp"
 
@@ -29,11 +30,19 @@ class CpuAccount {
              Collector& collector, const ProcessTable& processes);
 
   void start();
+  // Goes on where an earlier worker stopped, whether it meant to or not.
+  void resume(const Legacy& legacy);
+  void bequeath(Legacy& legacy) const;
+  // From now on a sample stands for so many times the period that was asked for.
+  void slow_down(std::uint32_t factor);
   void add(const SampleEvent& sample);
   void add(const TaskTotalEvent& event);
   void add(const ThrottleEvent& event);
   void add(const LostEvent& event) { ledger_.add_lost(event.records); }
-  void add(const ForkEvent& event) { has_children_ = has_children_ || event.pid != event.parent_pid; }
+  void add(const ForkEvent& event) {
+    has_children_ = has_children_ || event.pid != event.parent_pid;
+    thread_times_.begin(event.tid);
+  }
 
   // Reads the charge when it is time to, in case the target is gone when it is needed. Asking costs
   // milliseconds (other CPUs are interrupted), so it is done ever more rarely.

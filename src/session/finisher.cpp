@@ -44,15 +44,21 @@ void Finisher::run() {
 }
 
 void Finisher::send(const ClosedPeriod& period) {
-  auto sent = destination_.send(namer_.name(period), period.sequence);
+  if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(naming_);
+  auto sent = destination_.send(namer_->name(period), period.sequence);
   std::lock_guard lock(mutex_);
-  outcome_.modules = namer_.modules();
+  outcome_.modules = namer_->modules();
   if (sent) {
     outcome_.sent++;
   } else {
     outcome_.failed++;
     if (!outcome_.first_error) outcome_.first_error = std::move(sent).error();
   }
+  Legacy legacy = period.legacy;
+  legacy.sent += outcome_.sent;
+  legacy.failed += outcome_.failed;
+  legacy.dropped += outcome_.dropped;
+  continuity_.commit(legacy);
 }
 
 }  // namespace ddprof

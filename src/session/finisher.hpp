@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,14 +21,16 @@ class Finisher {
  public:
   static constexpr std::size_t kQueueLength = 5;
 
-  Finisher(Destination& destination, const NamerOptions& naming)
-      : destination_(destination), namer_(naming) {}
+  Finisher(Destination& destination, const NamerOptions& naming, Continuity& continuity)
+      : destination_(destination), naming_(naming), continuity_(continuity) {}
   ~Finisher() { finish(); }
 
   // Hands a period to the finishing thread, which is started by the first one.
   void post_period(ClosedPeriod period);
   // Waits until everything that was posted has been sent or has failed. Nothing may be posted afterwards.
   void finish();
+  // Memory is tight: what the naming of the next period can do without is given up before.
+  void shrink() { must_shrink_ = true; }
 
   struct Outcome {
     std::uint64_t sent = 0;
@@ -43,7 +46,10 @@ class Finisher {
   void send(const ClosedPeriod& period);
 
   Destination& destination_;
-  Namer namer_;  // the finishing thread's alone
+  NamerOptions naming_;
+  Continuity& continuity_;
+  std::optional<Namer> namer_;  // the finishing thread's alone
+  std::atomic<bool> must_shrink_{false};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ClosedPeriod> queue_;

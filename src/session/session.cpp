@@ -1,5 +1,7 @@
 #include "session/session.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -11,14 +13,13 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How often to look. While tasks come and go, often: a fork storm has to be noticed while it rages, and files
-// of a short process while it lives. Samples alone can wait, and an idle target is left alone.
-constexpr std::chrono::milliseconds kEventfulPace = 50ms;
-constexpr std::chrono::milliseconds kSamplingPace = 250ms;
-constexpr std::chrono::milliseconds kIdlePace = 60s;
-constexpr std::chrono::milliseconds kFirstPace = 5ms;
-constexpr std::chrono::milliseconds kBeginning = 1s;
-constexpr std::uint64_t kFirstStacks = 20;
+// A worker that is not heard of for so long after it said that it would be back has hung. Naming the last
+// period takes longer than anything else.
+constexpr Nanoseconds kPatience = 10s;
+constexpr Nanoseconds kLastPatience = 60s;
+
+constexpr Nanoseconds kBetweenLooksAtBudgets = 1s;
+constexpr Nanoseconds kBetweenShrinks = 30s;
 
 }  // namespace
 
@@ -28,7 +29,10 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       stacks_(processes_, code_, Architecture::x86_64),
       columns_(options_.events),
       aggregator_(columns_.columns),
-      finisher_(destination, options_.naming) {
+      continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
+      inherited_(continuity_.legacy()),
+      finisher_(destination, options_.naming, continuity_),
+      cpu_budget_(options_.max_cpu) {
   auto clock = std::find_if(options_.events.begin(), options_.events.end(),
                             [](const EventSpec& spec) { return spec.is_clock; });
   if (clock != options_.events.end()) {
@@ -40,8 +44,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
 }
 
 Summary Session::run(const std::atomic<bool>& stop) {
-  started_ = period_started_ = monotonic_now();
-  if (cpu_) cpu_->start();
+  begin();
   if (options_.root && !options_.is_started_by_us) processes_.find_or_read(*options_.root);
 
   std::uint64_t samples = 0;
@@ -50,19 +53,22 @@ Summary Session::run(const std::atomic<bool>& stop) {
     ++(std::holds_alternative<SampleEvent>(event) ? samples : others);
     std::visit([this](const auto& known) { handle(known); }, event);
   };
-  while (!stop && !collector_.is_finished()) {
+  while (!stop && !collector_.is_finished() && ending_ == WorkerEnd::none) {
     samples = others = 0;
-    auto collected = collector_.collect(time_to_wait(), dispatch);
+    const auto wait = time_to_wait();
+    continuity_.promise(monotonic_now() + wait + kPatience);
+    auto collected = collector_.collect(wait, dispatch);
     if (!collected) {
       options_.notices.push_back(collected.error().message);
       break;
     }
-    pace_ = others > 0 ? kEventfulPace : std::min(pace_ * 2, samples > 0 ? kSamplingPace : kIdlePace);
+    pace_.note(samples, others);
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
     if (cpu_) cpu_->refresh_charge(now);
     if (options_.period && now - period_started_ >= *options_.period) close_period(false);
+    keep_within_budgets(now);
     if (options_.on_progress && now >= next_progress_) {
       next_progress_ = now + 1s;
       update_summary();
@@ -70,13 +76,38 @@ Summary Session::run(const std::atomic<bool>& stop) {
     }
   }
 
-  // From here on nothing is sampled any more: what the rings still hold is the rest.
-  if (auto drained = collector_.drain(dispatch); !drained)
-    options_.notices.push_back(drained.error().message);
-  close_period(true);
+  if (stop && options_.is_replaced && options_.is_replaced()) ending_ = WorkerEnd::scheduled;
+  continuity_.promise(monotonic_now() + kLastPatience);
+  const bool is_final = ending_ == WorkerEnd::none;
+  if (is_final) {  // nothing is sampled any more: what the rings still hold is the rest
+    if (auto drained = collector_.drain(dispatch); !drained)
+      options_.notices.push_back(drained.error().message);
+  }
+  close_period(is_final);
   finisher_.finish();
   update_summary();
+  summary_.ending = ending_;
   return std::move(summary_);
+}
+
+void Session::keep_within_budgets(Nanoseconds now) {
+  if (now < next_look_) return;
+  next_look_ = now + kBetweenLooksAtBudgets;
+  if (auto factor = cpu_budget_.update(now, own_cpu_time())) {
+    collector_.slow_down(*factor);
+    if (cpu_) cpu_->slow_down(*factor);
+  }
+  const MemoryState memory = judge_memory(own_memory_bytes(), options_.max_memory);
+  if (memory == MemoryState::fine) return;
+  if (now >= next_shrink_) {
+    next_shrink_ = now + kBetweenShrinks;
+    code_.forget_all();
+    stacks_.forget_all();
+    finisher_.shrink();
+    ::malloc_trim(0);
+  } else if (memory == MemoryState::exceeded) {
+    ending_ = WorkerEnd::memory;
+  }
 }
 
 void Session::handle(const SampleEvent& sample) {
@@ -131,65 +162,21 @@ void Session::close_period(bool is_final) {
   processes_.forget_ended();
   code_.forget_unused();
   period_started_ = now;
-}
-
-ClosedPeriod Session::describe(AggregatedProfile profile) {
-  ClosedPeriod period;
-  const EventSpec& first = options_.events.front();
-  period.sequence = sequence_++;
-  period.visible_columns = columns_.visible;
-  period.count_column = columns_.events.front().samples;
-  for (ThreadKey thread : profile.threads) {
-    period.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
-  }
-  for (std::size_t id = 0; id < files_.size(); ++id)
-    period.files.push_back(files_.file(static_cast<FileId>(id)));
-  period.mappings = code_.representatives();
-  period.unix_start = unix_now() - (monotonic_now() - profile.start);
-  period.period_type = first.label;
-  period.period_unit = first.unit;
-  period.period = first.sample_value();
-  period.default_column = first.label;
-  update_summary();
-  period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
-  if (!options_.service.empty()) period.comments.push_back("service: " + options_.service);
-  period.profile = std::move(profile);
-  return period;
+  if (options_.periods_per_worker > 0 && ++periods_ >= options_.periods_per_worker && !is_final &&
+      ending_ == WorkerEnd::none)
+    ending_ = WorkerEnd::scheduled;
 }
 
 std::chrono::milliseconds Session::time_to_wait() const {
   Nanoseconds now = monotonic_now();
-  // The beginning decides how to go on (fork storms, deep stacks), so it is watched closely.
-  bool is_beginning = now - started_ < kBeginning;
-  bool is_undecided = is_beginning && (pace_ == kEventfulPace || summary_.stacks < kFirstStacks);
-  auto wait = is_undecided ? std::min(pace_, kFirstPace) : pace_;
-  wait = options_.on_progress ? std::min(wait, 1'000ms) : wait;
+  auto wait = pace_.wait(now);
+  if (options_.on_progress) wait = std::min(wait, 1'000ms);
   auto until = [&](Nanoseconds moment) {
     return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0)));
   };
   if (options_.period) wait = std::min(wait, until(period_started_ + *options_.period));
   if (options_.duration) wait = std::min(wait, until(started_ + *options_.duration));
   return wait;
-}
-
-void Session::update_summary() {
-  summary_.duration = monotonic_now() - started_;
-  summary_.collector = collector_.counters();
-  summary_.engine = collector_.describe();
-  summary_.notices = options_.notices;
-  for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
-  if (cpu_) {
-    summary_.exact_cpu = cpu_->totals().exact;
-    summary_.sampled_cpu = cpu_->totals().sampled;
-    summary_.losses = cpu_->totals().losses;
-  }
-  summary_.stopped.clear();
-  for (const auto& [key, count] : stopped_) {
-    const CodeFile* file = files_.file(key.second).get();
-    summary_.stopped[{key.first, file != nullptr ? file->base_name() : ""}] += count;
-  }
-  summary_.outcome = finisher_.outcome();
-  measure_self(summary_);
 }
 
 }  // namespace ddprof

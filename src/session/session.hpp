@@ -13,10 +13,12 @@
 #include "process/file_registry.hpp"
 #include "process/process_table.hpp"
 #include "profile/aggregator.hpp"
+#include "session/budget.hpp"
 #include "session/code_index.hpp"
 #include "session/columns.hpp"
 #include "session/cpu_account.hpp"
 #include "session/finisher.hpp"
+#include "session/pace.hpp"
 #include "session/session_options.hpp"
 #include "session/stack_builder.hpp"
 #include "session/summary.hpp"
@@ -29,7 +31,8 @@ class Session {
   Session(Collector& collector, Destination& destination, SessionOptions options);
 
   // Until the target has ended, the duration is over or `stop` is set. Everything collected has been sent, or
-  // has failed with a reason in the summary, when it returns.
+  // has failed with a reason in the summary, when it returns. Earlier too, when another worker should go on:
+  // Summary::ending says so.
   Summary run(const std::atomic<bool>& stop);
 
  private:
@@ -43,7 +46,10 @@ class Session {
     if (cpu_) cpu_->add(event);
   }
 
+  void begin();
+  void keep_within_budgets(Nanoseconds now);
   void close_period(bool is_final);
+  [[nodiscard]] Legacy bequeath(Nanoseconds end) const;
   [[nodiscard]] ClosedPeriod describe(AggregatedProfile profile);
   [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
   void update_summary();
@@ -59,14 +65,22 @@ class Session {
   ColumnLayout columns_;
   Aggregator aggregator_;
   std::optional<CpuAccount> cpu_;  // of the first clock event
+  Continuity own_continuity_;      // when nobody else has one for us
+  Continuity& continuity_;
+  Legacy inherited_;  // from earlier workers of this run
   Finisher finisher_;
+  CpuBudget cpu_budget_;
   Summary summary_;
   Nanoseconds started_{};
   Nanoseconds period_started_{};
   Nanoseconds next_progress_{};
   std::map<std::pair<StopReason, FileId>, std::uint64_t> stopped_;
   std::uint64_t sequence_ = 0;
-  std::chrono::milliseconds pace_{1};
+  std::uint64_t periods_ = 0;  // of this worker
+  Pace pace_;
+  Nanoseconds next_look_{};  // at what we cost
+  Nanoseconds next_shrink_{};
+  WorkerEnd ending_ = WorkerEnd::none;
   bool has_deep_stacks_ = false;
 };
 

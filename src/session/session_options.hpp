@@ -11,6 +11,7 @@
 #include "collect/event_spec.hpp"
 #include "process/file_registry.hpp"
 #include "process/process_table.hpp"
+#include "session/continuity.hpp"
 #include "session/namer.hpp"
 #include "session/stack_builder.hpp"
 #include "session/summary.hpp"
@@ -26,6 +27,12 @@ struct SessionOptions {
   std::optional<std::chrono::seconds> duration;  // stop after this long
   bool has_timeline = false;                     // samples with the time at which they were taken, one by one
   NamerOptions naming;
+  double max_cpu = 0;                    // share of one core that the profiler may use; 0: any
+  std::uint64_t max_memory = 0;          // bytes; 0: any
+  std::uint64_t periods_per_worker = 0;  // then another worker is asked for; 0: never
+  // Whether another worker should go on, rather than all end; asked after `stop`.
+  std::function<bool()> is_replaced;
+  Continuity* continuity = nullptr;      // shared by the workers of one run; none: there is only this one
   std::string service;
   std::vector<std::string> notices;
   // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector

@@ -33,6 +33,7 @@ class StackBuilder {
   BuiltStack build(const SampleEvent& sample);
   // The user part of the last build, for whoever records cases.
   [[nodiscard]] const Stack& user_stack() const { return stack_; }
+  void forget_all() { outer_.clear(); }
   void forget_thread(Tid tid) { outer_.erase(to_int(tid)); }
 
  private:

@@ -90,6 +90,36 @@ void measure_self(Summary& summary) {
   summary.own_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+namespace {
+
+// "replaced 3 times: 2 crashed, 1 as scheduled"; empty when it never was.
+std::string replacements(const Summary& summary) {
+  constexpr std::array<std::string_view, kWorkerEnds> kNames{"", "as scheduled", "for its memory", "crashed",
+                                                             "hung"};
+  std::uint32_t all = 0;
+  std::string parts;
+  for (std::size_t end = 1; end < kWorkerEnds; ++end) {
+    const std::uint32_t count = summary.worker_ends[end];
+    if (count == 0) continue;
+    all += count;
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", count, kNames[end]);
+  }
+  return all == 0 ? "" : fmt::format("replaced {} times: {}", all, parts);
+}
+
+}  // namespace
+
+std::vector<std::string> self_report(const Summary& summary) {
+  std::vector<std::string> lines;
+  lines.push_back(fmt::format("profiler: {} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
+                              static_cast<double>(summary.own_memory_bytes) / (1 << 20)));
+  if (summary.exact_cpu) lines.push_back(fmt::format("target: {} of CPU", seconds(*summary.exact_cpu)));
+  if (summary.slow_down > 1)
+    lines.push_back(fmt::format("sampling slowed down {} times to stay within --max-cpu", summary.slow_down));
+  if (const std::string text = replacements(summary); !text.empty()) lines.push_back("worker: " + text);
+  return lines;
+}
+
 std::string closing_line(const Summary& summary) {
   auto reasons = stop_reasons(summary);
   std::uint64_t truncated = 0;
@@ -147,6 +177,9 @@ std::string render_summary(const Summary& summary) {
   }
   add("ddprof", fmt::format("{} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
                             static_cast<double>(summary.own_memory_bytes) / (1 << 20)));
+  if (const std::string replaced = replacements(summary); !replaced.empty()) add("worker", replaced);
+  if (summary.slow_down > 1)
+    add("slowed", fmt::format("one of {} samples is taken, to stay within --max-cpu", summary.slow_down));
   if (summary.outcome.dropped > 0)
     add("dropped", fmt::format("{} profiles: the destination was too slow", summary.outcome.dropped));
   if (summary.outcome.first_error) {

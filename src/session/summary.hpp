@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,7 +31,13 @@ struct Summary {
   std::uint64_t own_memory_bytes = 0;  // highest resident size
   std::string output;
   Finisher::Outcome outcome;
+  std::uint32_t slow_down = 1;  // one of so many samples is taken, to stay within --max-cpu
+  std::array<std::uint32_t, kWorkerEnds> worker_ends{};  // workers of the profiler that were replaced
+  WorkerEnd ending = WorkerEnd::none;                    // why this one ends before the run does
 };
+
+// What the profiler cost and what happened to it, a line each, for the profile.
+std::vector<std::string> self_report(const Summary& summary);
 
 // CPU time and peak memory of the calling process, into the summary.
 void measure_self(Summary& summary);

@@ -30,7 +30,7 @@ void ThreadTimes::start_from(Pid pid) {
   }
 }
 
-std::vector<CpuLedger::ThreadTotal> ThreadTimes::read(const ProcessTable& processes) const {
+std::vector<CpuLedger::ThreadTotal> ThreadTimes::read(const ProcessTable& processes) {
   std::vector<CpuLedger::ThreadTotal> totals;
   processes.for_each([&](const Process& process) {
     if (process.has_ended) return;
@@ -39,6 +39,7 @@ std::vector<CpuLedger::ThreadTotal> ThreadTimes::read(const ProcessTable& proces
       if (totals.size() >= kMaxThreads) return;
       auto time = time_on_cpu(to_int(process.pid), tid);
       if (!time) continue;
+      if (!knows_beginning(static_cast<Tid>(tid))) baseline_.try_emplace(tid, *time);
       auto known = baseline_.find(tid);
       std::int64_t before = known == baseline_.end() ? 0 : known->second;
       totals.push_back({{process.pid, static_cast<Tid>(tid)}, *time - before});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
 #include <optional>
@@ -17,12 +18,29 @@ class ThreadTimes {
  public:
   // The threads that exist before the first record; later ones start at zero.
   void start_from(Pid pid);
-  [[nodiscard]] std::vector<CpuLedger::ThreadTotal> read(const ProcessTable& processes) const;
+  // For a successor: threads that no fork was seen of began at an unknown time.
+  void start_late() { is_late_ = true; }
+  void begin(Tid tid) {
+    if (is_late_) born_.insert(to_int(tid));
+  }
+  void end(Tid tid) {
+    if (is_late_) ended_.push_back(to_int(tid));
+  }
+  void forget_ended() {
+    for (std::int32_t tid : ended_) born_.erase(tid);
+    ended_.clear();
+  }
+  [[nodiscard]] bool knows_beginning(Tid tid) const { return !is_late_ || born_.contains(to_int(tid)); }
+
+  [[nodiscard]] std::vector<CpuLedger::ThreadTotal> read(const ProcessTable& processes);
 
  private:
   static constexpr std::size_t kMaxThreads = 4096;  // per period; the rest is told by process
 
   absl::flat_hash_map<std::int32_t, std::int64_t> baseline_;
+  bool is_late_ = false;
+  absl::flat_hash_set<std::int32_t> born_;  // since then, when late
+  std::vector<std::int32_t> ended_;
 };
 
 }  // namespace ddprof

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 
+#include "collect/perf/thread_list.hpp"
+
 namespace ddprof {
 
 namespace {
@@ -34,11 +36,44 @@ std::int64_t read_event_value(int fd) {
 Result<void> EventSlots::add(EventSlot slot) {
   if (::ioctl(slot.fd.get(), PERF_EVENT_IOC_ID, &slot.id) != 0)
     return errno_error(errno, "read id of perf event");
+  report({.step = CustodyNote::Step::opened,
+          .role = slot.role,
+          .event = slot.event,
+          .tid = to_int(slot.tid),
+          .position = static_cast<std::uint32_t>(slot.position)},
+         slot.fd.get());
   by_id_[slot.id] = slots_.size();
   if (is_of_task(slot.role)) direct_[to_int(slot.tid)].slots.push_back(slots_.size());
   slots_.push_back(std::move(slot));
   perhaps_live_ = slots_.size();
   return {};
+}
+
+void EventSlots::follow(const CustodyNote& note, UniqueFd fd) {
+  switch (note.step) {
+    case CustodyNote::Step::opened:
+      // A descriptor that did not arrive, or cannot be asked, is only not held.
+      (void)add({.fd = std::move(fd),
+                 .event = note.event,
+                 .tid = Tid{note.tid},
+                 .position = note.position,
+                 .role = note.role});
+      return;
+    case CustodyNote::Step::retired:
+      return retire(note.role);
+    case CustodyNote::Step::forgotten:
+      return forget(note.role);
+    case CustodyNote::Step::task_dropped:
+      return drop_duplicates_of(Tid{note.tid});
+    case CustodyNote::Step::counting_started:
+      return start_counting();
+    case CustodyNote::Step::mode_changed:
+      return;
+  }
+}
+
+void EventSlots::forget_ended_tasks() {
+  absl::erase_if(direct_, [](const auto& entry) { return !is_alive(Tid{entry.first}); });
 }
 
 const EventSlot* EventSlots::find(std::uint64_t id) const {
@@ -49,6 +84,7 @@ const EventSlot* EventSlots::find(std::uint64_t id) const {
 void EventSlots::drop_duplicates_of(Tid tid) {
   auto direct = direct_.find(to_int(tid));
   if (direct == direct_.end()) return;
+  report({.step = CustodyNote::Step::task_dropped, .tid = to_int(tid)});
   for (std::size_t index : direct->second.slots) {
     slots_[index].is_dropped = true;
     slots_[index].fd.reset();
@@ -78,6 +114,14 @@ Result<void> EventSlots::enable(SlotRole role) {
   return {};
 }
 
+void EventSlots::set_period(std::uint32_t event, std::uint64_t period) {
+  for (const EventSlot& slot : slots_) {
+    bool is_sampling = slot.role == SlotRole::task_sampling || slot.role == SlotRole::cpu_sampling;
+    if (is_sampling && slot.event == event && slot.fd.is_open())
+      ::ioctl(slot.fd.get(), PERF_EVENT_IOC_PERIOD, &period);
+  }
+}
+
 void EventSlots::disable(SlotRole role) {
   for (const EventSlot& slot : slots_)
     if (slot.role == role && slot.fd.is_open()) ::ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
@@ -92,6 +136,7 @@ Result<void> EventSlots::redirect(const RingSet& rings) {
 }
 
 void EventSlots::retire(SlotRole role) {
+  report({.step = CustodyNote::Step::retired, .role = role});
   for (EventSlot& slot : slots_) {
     if (slot.role != role || !slot.fd.is_open()) continue;
     retired_[slot.event] += read_event_value(slot.fd.get()) - slot.counted_before;
@@ -101,6 +146,7 @@ void EventSlots::retire(SlotRole role) {
 }
 
 void EventSlots::forget(SlotRole role) {
+  report({.step = CustodyNote::Step::forgotten, .role = role});
   for (EventSlot& slot : slots_) {
     if (slot.role != role || !slot.fd.is_open()) continue;
     slot.fd.reset();
@@ -109,6 +155,7 @@ void EventSlots::forget(SlotRole role) {
 }
 
 void EventSlots::start_counting() {
+  report({.step = CustodyNote::Step::counting_started});
   for (EventSlot& slot : slots_)
     if (slot.role == SlotRole::counting && slot.fd.is_open())
       slot.counted_before = read_event_value(slot.fd.get());

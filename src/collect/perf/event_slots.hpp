@@ -10,16 +10,10 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "collect/perf/custody.hpp"
 #include "collect/perf/ring_set.hpp"
 
 namespace ddprof {
-
-enum class SlotRole : std::uint8_t {
-  task_sampling,  // inherited, one task and its descendants on one CPU
-  task_totals,    // likewise, but only to tell the exact value of each task that ends
-  cpu_sampling,   // all tasks of one CPU
-  counting,       // inherited, one task and its descendants, all CPUs, no ring
-};
 
 // One open perf event. Its records keep resolving after it has been closed, because they may still be in a
 // ring.
@@ -40,6 +34,11 @@ class EventSlots {
   explicit EventSlots(std::size_t events) : retired_(events, 0) {}
 
   Result<void> add(EventSlot slot);
+  // From now on whoever holds the descriptors too hears of every change; follow() is the other end of that.
+  void report_to(NoteSender sender) { sender_ = std::move(sender); }
+  void follow(const CustodyNote& note, UniqueFd fd);
+  // For a successor: tasks that have ended since may have given their numbers to others.
+  void forget_ended_tasks();
   [[nodiscard]] const EventSlot* find(std::uint64_t id) const;
 
   // Closes the sampling events that were opened on `tid` itself and forgets what they counted: the task
@@ -55,6 +54,8 @@ class EventSlots {
   // Starts or stops all events of one role.
   Result<void> enable(SlotRole role);
   void disable(SlotRole role);
+  // Changes the sampling period of an event. Copies of it that children have inherited keep theirs.
+  void set_period(std::uint32_t event, std::uint64_t period);
   // Sends the records of all sampling events to where the rings say now.
   Result<void> redirect(const RingSet& rings);
   // Closes all events of one role; their values stay in the totals.
@@ -72,6 +73,10 @@ class EventSlots {
   [[nodiscard]] std::size_t open_count() const;
 
  private:
+  void report(const CustodyNote& note, int fd = -1) const {
+    if (sender_) sender_(note, fd);
+  }
+
   struct DirectTask {
     std::vector<std::size_t> slots;  // its task_sampling and task_totals slots
     bool has_ended = false;
@@ -81,6 +86,7 @@ class EventSlots {
   absl::flat_hash_map<std::uint64_t, std::size_t> by_id_;
   absl::flat_hash_map<std::int32_t, DirectTask> direct_;  // by tid
   std::vector<std::int64_t> retired_;
+  NoteSender sender_;
   std::size_t perhaps_live_ = 0;  // slots below this are not known to be hung up
 };
 

@@ -9,8 +9,10 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "base/unique_fd.hpp"
 #include "collect/collector.hpp"
 #include "collect/event_spec.hpp"
+#include "collect/perf/custody.hpp"
 
 namespace ddprof {
 
@@ -48,9 +50,18 @@ enum class PerfMode : std::uint8_t { per_task, per_cpu };
 
 // Samples with perf_event_open. The calling thread must outlive the collector: the rings hang on a silent
 // event of that thread, so that they do not depend on which target thread lives longest.
+//
+// The process that opens it may fork others to use it, one after the other. It then calls nothing but
+// follow(), reclaim(), is_finished() and exact_total() itself.
 class PerfCollector : public Collector {
  public:
   static Result<std::unique_ptr<PerfCollector>> open(const PerfTarget& target, const PerfOptions& options);
+
+  // In the forked process, before anything else: goes on where the last one stopped.
+  virtual Result<void> take_over(int wake_fd, NoteSender sender) = 0;
+  // In the process that forked it: what it noted, and that it is gone.
+  virtual void follow(const CustodyNote& note, UniqueFd fd) = 0;
+  virtual void reclaim() = 0;
 
   [[nodiscard]] virtual PerfMode mode() const = 0;
   // Whether samples taken in the kernel are delivered; if not, ticks that hit the kernel give no sample.

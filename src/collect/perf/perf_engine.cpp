@@ -31,6 +31,42 @@ PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, Eve
       attacher_(plan_, rings_, totals_rings_, slots_),
       notices_(plan_.notices) {
   if (rings_.notice()) notices_.push_back(*rings_.notice());
+  // Without it a successor finds the tasks by their parents.
+  if (auto roster = TaskRoster::create(); roster.ok()) tasks_.share(std::move(roster).value());
+}
+
+Result<void> PerfEngine::take_over(int wake_fd, NoteSender sender) {
+  wake_fd_ = wake_fd;
+  sender_ = sender;
+  TRY(rings_.take_over());
+  TRY(totals_rings_.take_over());
+  slots_.report_to(std::move(sender));
+  slots_.forget_ended_tasks();
+  tasks_.read_roster(mode_ == PerfMode::per_cpu);
+  may_have_missed_tasks_ = true;  // by a predecessor
+  return {};
+}
+
+void PerfEngine::follow(const CustodyNote& note, UniqueFd fd) {
+  slots_.follow(note, std::move(fd));
+  if (note.step != CustodyNote::Step::mode_changed) return;
+  mode_ = PerfMode::per_cpu;
+  mode_reason_ = "fork-heavy";
+  changed_at_ = note.time;
+}
+
+void PerfEngine::reclaim() {
+  // Rings of its own have gone with it.
+  if (auto redirected = slots_.redirect(rings_); !redirected.ok())
+    notices_.push_back(redirected.error().message);
+}
+
+void PerfEngine::slow_down(std::uint32_t factor) {
+  thinning_.set_factor(factor);
+  for (std::uint32_t event = 0; event < plan_.events.size(); ++event) {
+    const perf_event_attr& attr = plan_.events[event].task_attr;
+    if (attr.freq == 0 && attr.sample_period != 0) slots_.set_period(event, attr.sample_period * factor);
+  }
 }
 
 Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventHandler& handle) {

@@ -16,6 +16,7 @@
 #include "collect/perf/ring_merge.hpp"
 #include "collect/perf/ring_set.hpp"
 #include "collect/perf/task_set.hpp"
+#include "collect/perf/thinning.hpp"
 
 namespace ddprof {
 
@@ -40,6 +41,10 @@ class PerfEngine final : public PerfCollector {
   [[nodiscard]] CollectorCounters counters() const override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::vector<std::string> notices() const override;
+  Result<void> take_over(int wake_fd, NoteSender sender) override;
+  void follow(const CustodyNote& note, UniqueFd fd) override;
+  void reclaim() override;
+  void slow_down(std::uint32_t factor) override;
   [[nodiscard]] PerfMode mode() const override { return mode_; }
   [[nodiscard]] bool samples_kernel() const override { return plan_.kernel; }
 
@@ -84,6 +89,8 @@ class PerfEngine final : public PerfCollector {
   RingMerge totals_merge_;
   TaskSet tasks_;
   ForkStorm storm_;
+  NoteSender sender_;  // of a worker to its supervisor
+  Thinning thinning_;
   PerfMode mode_ = PerfMode::per_task;
   std::string mode_reason_;
   bool is_changing_mode_ = false;

@@ -103,6 +103,7 @@ Result<void> PerfEngine::change_to_per_cpu() {
   std::uint64_t short_tasks = storm_.unsampled_ends();
   TRY(start_per_cpu(fmt::format("fork-heavy: {} tasks ended before their first sample", short_tasks)));
   changed_at_ = clock_.now();
+  if (sender_) sender_({.step = CustodyNote::Step::mode_changed, .time = changed_at_}, -1);
   slots_.start_counting();
   slots_.retire(SlotRole::task_sampling);
   slots_.forget(SlotRole::task_totals);

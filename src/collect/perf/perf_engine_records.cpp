@@ -51,10 +51,18 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
   Tid tid = to_tid(record.id.tid);
   if (slots_.shadows_direct(slot, tid)) slots_.drop_duplicates_of(tid);
   if (TaskSet::Task* task = tasks_.find(tid)) task->was_sampled = true;
-  ++counters_.samples;
   const PlannedEvent& planned = plan_.events[slot.event];
+  const bool is_fixed = planned.task_attr.freq == 0 && planned.task_attr.sample_period != 0;
+  const double weight =
+      thinning_.weigh(record.period, is_fixed ? planned.task_attr.sample_period : record.period);
+  if (weight == 0) {
+    ++counters_.thinned_samples;
+    return;
+  }
+  ++counters_.samples;
   SampleEvent sample =
       to_sample_event(record, planned.spec, planned.index, clock_.to_monotonic(record.id.time));
+  if (weight != 1) sample.value = std::llround(static_cast<double>(sample.value) * weight);
   sample.is_estimate = slot.role == SlotRole::cpu_sampling;
   handle(sample);
 }

@@ -17,6 +17,14 @@ Result<PerfRing> PerfRing::map(int fd, std::size_t data_pages) {
   return ring;
 }
 
+Result<void> PerfRing::take_over(int fd) {
+  auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t data_pages = data_.size() / page;
+  region_.abandon();
+  *this = TRY(map(fd, data_pages));
+  return {};
+}
+
 PerfRing PerfRing::over(perf_event_mmap_page& control, std::span<const std::byte> data) {
   PerfRing ring;
   ring.control_ = &control;

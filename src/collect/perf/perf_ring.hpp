@@ -24,6 +24,8 @@ class PerfRing {
 
   // Maps the ring of a perf event. `data_pages` is a power of two.
   static Result<PerfRing> map(int fd, std::size_t data_pages);
+  // After fork(): maps the same ring into this process, which goes on where the last reader has published.
+  Result<void> take_over(int fd);
   // Reads foreign memory that is laid out like a ring; `data` has a power of two bytes.
   static PerfRing over(perf_event_mmap_page& control, std::span<const std::byte> data);
 

@@ -63,6 +63,11 @@ Result<void> RingSet::add_immediate(const AttrFeatures& features, std::size_t pa
   return {};
 }
 
+Result<void> RingSet::take_over() {
+  for (std::size_t i = 0; i < rings_.size(); ++i) TRY(rings_[i].take_over(holders_[i].get()));
+  return {};
+}
+
 Result<void> RingSet::redirect(int event_fd, std::size_t position) const {
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_OUTPUT, holders_[first_active_ + position].get()) != 0)
     return errno_error(errno, fmt::format("redirect perf event to the ring of CPU {}", cpus_[position]));

@@ -27,6 +27,10 @@ class RingSet {
   Result<void> add_immediate(const AttrFeatures& features, std::size_t pages);
   [[nodiscard]] bool is_immediate() const { return first_active_ != 0; }
 
+  // After fork(): maps the rings into this process. The parent keeps them too, and its mappings keep them
+  // alive.
+  Result<void> take_over();
+
   // Sends the records of `event_fd`, an event on cpus()[position], into that CPU's ring.
   Result<void> redirect(int event_fd, std::size_t position) const;
 

@@ -6,10 +6,11 @@ bool TaskSet::add(Tid tid, Pid pid) {
   auto [entry, is_new] = tasks_.try_emplace(to_int(tid));
   if (!is_new) {
     if (entry->second.pid == pid) return false;
-    forget_thread_of(entry->second.pid);  // its exit was lost, and the number used again
+    forget(entry->second);  // its exit was lost, and the number used again
     entry->second = Task{};
   }
   entry->second.pid = pid;
+  entry->second.place = roster_.add({to_int(tid), to_int(pid)});
   ++threads_of_[to_int(pid)];
   return true;
 }
@@ -18,19 +19,29 @@ bool TaskSet::remove(Tid tid, Task* last_state) {
   auto entry = tasks_.find(to_int(tid));
   if (entry == tasks_.end()) return false;
   if (last_state != nullptr) *last_state = entry->second;
-  forget_thread_of(entry->second.pid);
+  forget(entry->second);
   tasks_.erase(entry);
   return true;
 }
 
 void TaskSet::exec(Pid pid) {
-  Task* main = find(Tid{to_int(pid)});
-  Task survivor = main != nullptr && main->pid == pid ? *main : Task{.pid = pid};
-  bool is_alone = main != nullptr && threads_of_[to_int(pid)] == 1;
+  add(Tid{to_int(pid)}, pid);
+  if (threads_of_[to_int(pid)] == 1) return;
   // Rare: the exits of the other threads have not been seen yet or were lost, or another thread called exec.
-  if (!is_alone) absl::erase_if(tasks_, [&](const auto& entry) { return entry.second.pid == pid; });
-  tasks_[to_int(pid)] = survivor;
-  threads_of_[to_int(pid)] = 1;
+  absl::erase_if(tasks_, [&](const auto& entry) {
+    bool is_gone = entry.second.pid == pid && entry.first != to_int(pid);
+    if (is_gone) forget(entry.second);
+    return is_gone;
+  });
+}
+
+void TaskSet::read_roster(bool are_counted) {
+  tasks_.clear();
+  threads_of_.clear();
+  for (const auto& [place, entry] : roster_.read()) {
+    tasks_[entry.tid] = {.pid = Pid{entry.pid}, .is_counted = are_counted, .place = place};
+    ++threads_of_[entry.pid];
+  }
 }
 
 TaskSet::Task* TaskSet::find(Tid tid) {
@@ -51,8 +62,9 @@ std::vector<Tid> TaskSet::uncounted() const {
   return tids;
 }
 
-void TaskSet::forget_thread_of(Pid pid) {
-  auto threads = threads_of_.find(to_int(pid));
+void TaskSet::forget(const Task& task) {
+  roster_.remove(task.place);
+  auto threads = threads_of_.find(to_int(task.pid));
   if (threads != threads_of_.end() && --threads->second == 0) threads_of_.erase(threads);
 }
 

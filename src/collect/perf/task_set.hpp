@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "collect/perf/task_roster.hpp"
 
 namespace ddprof {
 
@@ -19,7 +20,13 @@ class TaskSet {
     // A counting event covers this task: its own, or one inherited from its parent.
     bool is_counted = false;
     std::uint64_t counted_since = 0;  // time of the record that proves it
+    std::uint32_t place = TaskRoster::kNowhere;
   };
+
+  // Keeps a list of the tasks where a successor finds it.
+  void share(TaskRoster roster) { roster_ = std::move(roster); }
+  // Begins with the tasks that a predecessor followed.
+  void read_roster(bool are_counted);
 
   // False when the task was already there with the same pid.
   bool add(Tid tid, Pid pid);
@@ -36,8 +43,9 @@ class TaskSet {
   [[nodiscard]] std::vector<Tid> uncounted() const;
 
  private:
-  void forget_thread_of(Pid pid);
+  void forget(const Task& task);
 
+  TaskRoster roster_;
   absl::flat_hash_map<std::int32_t, Task> tasks_;                // by tid
   absl::flat_hash_map<std::int32_t, std::uint32_t> threads_of_;  // by pid
 };

@@ -1,0 +1,69 @@
+#include "runtime/note_channel.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <type_traits>
+
+namespace ddprof {
+
+static_assert(std::is_trivially_copyable_v<CustodyNote>);
+
+Result<NoteChannel> NoteChannel::open() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return errno_error(errno, "socketpair");
+  return NoteChannel{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+void send_note(int worker_end, const CustodyNote& note, int fd) {
+  CustodyNote copy = note;
+  iovec part{.iov_base = &copy, .iov_len = sizeof copy};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  // If it cannot be sent, the supervisor is gone, and so is the need for it.
+  while (::sendmsg(worker_end, &message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+ReceivedNote receive_note(int supervisor_end) {
+  ReceivedNote received;
+  iovec part{.iov_base = &received.note, .iov_len = sizeof received.note};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t size = ::recvmsg(supervisor_end, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+    received.kind = ReceivedNote::Kind::nothing_yet;
+    return received;
+  }
+  if (size <= 0) return received;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    received.fd = UniqueFd(fd);
+  }
+  const bool is_note = size == static_cast<ssize_t>(sizeof received.note);
+  received.kind = is_note ? ReceivedNote::Kind::note : ReceivedNote::Kind::nothing_yet;
+  return received;
+}
+
+}  // namespace ddprof

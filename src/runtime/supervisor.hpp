@@ -1,0 +1,71 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/mapped_region.hpp"
+#include "runtime/note_channel.hpp"
+#include "runtime/profiling.hpp"
+#include "runtime/signal_inbox.hpp"
+#include "runtime/worker.hpp"
+
+namespace ddprof {
+
+// Keeps a worker at work until the work is done. It holds the perf events and their rings, so that a worker
+// may die without losing them; it reads none of what they say. A worker that crashes, hangs or asks for it is
+// replaced by another, which takes over the same rings.
+class Supervisor {
+ public:
+  // All outlive it. Nothing else may run in this process: it forks.
+  static Result<Supervisor> create(PreparedProfiling& prepared, const PerfTarget& target,
+                                   const ProfilingRequest& request, SignalInbox& inbox);
+
+  // True when the target has ended. Asked whenever a signal has come; after it the worker has to finish.
+  std::function<bool()> has_target_ended;
+
+  // Until there is nothing left to do: SIGTERM and SIGINT ask for it, SIGUSR1 for another worker. Returns the
+  // exit status that follows from the exports.
+  int run();
+
+  [[nodiscard]] SharedState& shared() { return *shared_; }
+
+ private:
+  struct End {
+    WorkerEnd cause = WorkerEnd::none;  // none: it has done its work
+    int exit_status = 0;
+    std::string text;  // of a crash
+  };
+
+  Supervisor(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+             SignalInbox& inbox, MappedRegion memory);
+
+  Result<void> start_worker();
+  End watch();
+  // Returns once something may have happened, `until` at the latest.
+  void wait_for_news(Nanoseconds until);
+  void take_notes();
+  void obey_signals();
+  [[nodiscard]] End reap(bool was_hung);
+  void note(const End& end);
+  void back_off();
+
+  PreparedProfiling& prepared_;
+  const PerfTarget& target_;
+  const ProfilingRequest& request_;
+  SignalInbox& inbox_;
+  MappedRegion memory_;
+  SharedState* shared_;
+  NoteChannel channel_;
+  pid_t worker_ = -1;
+  bool is_worker_gone_ = false;
+  bool must_stop_ = false;
+  bool has_told_ = false;  // of a crash, on the terminal or in the log
+  std::uint64_t exported_before_ = 0;
+  std::uint32_t failures_ = 0;  // in a row, without a profile in between
+};
+
+}  // namespace ddprof

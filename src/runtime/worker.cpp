@@ -1,0 +1,89 @@
+#include "runtime/worker.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/truncated_files.hpp"
+#include "runtime/note_channel.hpp"
+#include "runtime/signal_inbox.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// Signals that a terminal sends to the whole job are not meant for us.
+void leave_the_job() {
+  ::setpgid(0, 0);
+  for (int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTOU, SIGPIPE}) ::signal(signal, SIG_IGN);
+}
+
+void unblock_signals() {
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// All threads of the profiler take turns on one core, wherever the scheduler has put us.
+void stay_on_one_cpu() {
+  const int cpu = ::sched_getcpu();
+  if (cpu < 0) return;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(cpu), &one);
+  ::sched_setaffinity(0, sizeof one, &one);
+}
+
+void limit_memory(std::uint64_t bytes) {
+  rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);  // it would hold parts of the target
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // The session keeps below by itself; this is for when it cannot. Stacks of threads count in full here.
+  constexpr std::uint64_t kForStacks = std::uint64_t{128} << 20U;
+  rlimit limit{bytes + kForStacks, bytes + kForStacks};
+  if (bytes > 0) ::setrlimit(RLIMIT_DATA, &limit);
+#else
+  (void)bytes;
+#endif
+}
+
+}  // namespace
+
+void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+                SharedState& shared, UniqueFd notes, pid_t supervisor) {
+  leave_the_job();
+  SignalInbox inbox({SIGTERM, SIGUSR1});
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != supervisor) std::_Exit(kNoWork);
+  unblock_signals();
+  if (request.cpu_affinity.empty()) stay_on_one_cpu();
+  limit_memory(request.session.max_memory);
+  if (request.has_fault_info) record_faults_in(shared.fault);
+  survive_truncated_files();
+
+  auto taken = prepared.collector->take_over(
+      inbox.wake_fd(), [&notes](const CustodyNote& note, int fd) { send_note(notes.get(), note, fd); });
+  if (!taken) {
+    request.say_error(taken.error());
+    std::_Exit(kNoWork);
+  }
+  SessionOptions options = session_options(prepared, target, request);
+  options.continuity = &shared.continuity;
+  options.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };
+  Session session(*prepared.collector, *prepared.destination, std::move(options));
+  const Summary summary = session.run(inbox.any());
+  if (summary.ending != WorkerEnd::none) {
+    std::fflush(nullptr);
+    std::_Exit(kReplaceMe + static_cast<int>(summary.ending));
+  }
+  request.say_summary(summary);
+  std::fflush(nullptr);
+  std::_Exit(summary.outcome.failed > 0 ? kExportsFailed : kWorkDone);
+}
+
+}  // namespace ddprof

@@ -1,0 +1,80 @@
+#include "session/budget.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <sstream>
+
+#include "base/read_file.hpp"
+
+namespace ddprof {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Nanoseconds kWindow = 1s;
+constexpr double kMemorySeconds = 10;  // of the average: one export is no reason to change anything
+constexpr Nanoseconds kSettling = 10s;
+constexpr double kRestoreBelow = 0.4;  // of the budget: twice the samples will still fit
+constexpr std::uint32_t kSlowest = 1024;
+
+}  // namespace
+
+std::optional<std::uint32_t> CpuBudget::change_to(std::uint32_t factor, Nanoseconds now) {
+  factor = std::clamp<std::uint32_t>(factor, 1, kSlowest);
+  if (factor == factor_) return std::nullopt;
+  average_ *= static_cast<double>(factor_) / factor;  // what it should become
+  factor_ = factor;
+  settled_at_ = now + kSettling;
+  return factor_;
+}
+
+std::optional<std::uint32_t> CpuBudget::update(Nanoseconds now, Nanoseconds used) {
+  if (!last_time_) {
+    last_time_ = now;
+    last_used_ = used;
+    settled_at_ = now + kWindow;
+  }
+  const Nanoseconds passed = now - *last_time_;
+  if (share_ <= 0 || passed < kWindow) return std::nullopt;
+  const double usage = static_cast<double>((used - last_used_).count()) / static_cast<double>(passed.count());
+  const double seconds = static_cast<double>(passed.count()) / 1e9;
+  average_ += (usage - average_) * (1 - std::exp(-seconds / kMemorySeconds));
+  last_time_ = now;
+  last_used_ = used;
+  if (average_ > share_) {
+    const double times = std::min(average_ / share_, double{kSlowest});
+    return change_to(factor_ * std::bit_ceil(static_cast<std::uint32_t>(std::ceil(times))), now);
+  }
+  if (average_ < share_ * kRestoreBelow && now >= settled_at_) return change_to(factor_ / 2, now);
+  return std::nullopt;
+}
+
+std::uint64_t own_memory_bytes() {
+  auto text = read_file("/proc/self/statm");
+  if (!text) return 0;
+  std::istringstream fields(*text);
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  fields >> size >> resident >> shared;
+  return (resident - std::min(shared, resident)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+MemoryState judge_memory(std::uint64_t bytes, std::uint64_t limit) {
+  if (limit == 0 || bytes < limit / 4 * 3) return MemoryState::fine;
+  return bytes < limit ? MemoryState::tight : MemoryState::exceeded;
+}
+
+Nanoseconds own_cpu_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+}  // namespace ddprof

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "base/frame.hpp"
+#include "base/ids.hpp"
+
+namespace ddprof {
+
+// Why a worker ended before its run did.
+enum class WorkerEnd : std::uint8_t { none, scheduled, memory, crashed, hung };
+inline constexpr std::size_t kWorkerEnds = 5;
+
+// What has left the process so far, and what the next worker needs to go on from there.
+struct Legacy {
+  std::uint64_t sequence = 0;        // of the next period
+  std::int64_t started = 0;          // the run; monotonic nanoseconds, 0: nobody has run yet
+  std::int64_t period_started = 0;   // where the next period begins
+  std::int64_t told_by_samples = 0;  // CPU time: see CpuAccount
+  std::int64_t told_by_estimates = 0;
+  std::int64_t accounted = 0;
+  std::int64_t sampled = 0;
+  // For the summary.
+  std::array<std::int64_t, kLosses> losses{};
+  std::uint64_t stacks = 0;
+  std::array<std::uint64_t, kStopReasons> stopped{};
+  std::uint64_t lost_records = 0;
+  std::uint64_t throttled = 0;
+  std::uint64_t sent = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t failed = 0;
+};
+static_assert(std::is_trivially_copyable_v<Legacy>);
+
+// Memory that a supervisor shares with its workers, all zeroes at first. A worker may die at any instruction,
+// so what it leaves is written beside what it replaces and then made current in one step.
+class Continuity {
+ public:
+  [[nodiscard]] Legacy legacy() const { return legacies_[current_.load(std::memory_order_acquire)]; }
+  void commit(const Legacy& legacy) {
+    const std::uint32_t next = 1 - current_.load(std::memory_order_relaxed);
+    legacies_[next] = legacy;
+    current_.store(next, std::memory_order_release);
+  }
+
+  // The worker promises to be heard of again by then.
+  void promise(Nanoseconds back_by) { back_by_ = back_by.count(); }
+  [[nodiscard]] Nanoseconds back_by() const { return Nanoseconds(back_by_); }
+
+  // Set by the supervisor.
+  std::array<std::atomic<std::uint32_t>, kWorkerEnds> ends{};  // how many workers ended, by cause
+  std::atomic<std::int64_t> earlier_cpu{0};                    // of workers that have ended
+  std::atomic<std::int64_t> charged_cpu{-1};  // of the target, when it has ended and is our child
+
+ private:
+  std::array<Legacy, 2> legacies_{};
+  std::atomic<std::uint32_t> current_{0};
+  std::atomic<std::int64_t> back_by_{0};
+};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+
+}  // namespace ddprof

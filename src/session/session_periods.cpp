@@ -1,0 +1,97 @@
+#include <utility>
+
+#include "base/clock.hpp"
+#include "session/session.hpp"
+
+// What a session tells of itself: to the profile of each period, to the summary, and to the worker after it.
+
+namespace ddprof {
+
+void Session::begin() {
+  const bool is_first = inherited_.started == 0;
+  const Nanoseconds now = monotonic_now();
+  pace_.begin(now);
+  started_ = is_first ? now : Nanoseconds(inherited_.started);
+  period_started_ = is_first ? now : Nanoseconds(inherited_.period_started);
+  sequence_ = inherited_.sequence;
+  summary_.stacks = inherited_.stacks;
+  for (std::size_t reason = 0; reason < kStopReasons; ++reason) {
+    if (inherited_.stopped[reason] > 0)
+      stopped_[{static_cast<StopReason>(reason), FileId::none}] = inherited_.stopped[reason];
+  }
+  if (cpu_) is_first ? cpu_->start() : cpu_->resume(inherited_);
+  if (is_first) {
+    inherited_.started = started_.count();
+    inherited_.period_started = period_started_.count();
+    continuity_.commit(inherited_);
+  }
+}
+
+Legacy Session::bequeath(Nanoseconds end) const {
+  Legacy legacy = inherited_;
+  legacy.sequence = sequence_;
+  legacy.period_started = end.count();
+  legacy.stacks = summary_.stacks;
+  for (const auto& [key, count] : stopped_) legacy.stopped[static_cast<std::size_t>(key.first)] = 0;
+  for (const auto& [key, count] : stopped_) legacy.stopped[static_cast<std::size_t>(key.first)] += count;
+  legacy.lost_records = summary_.collector.lost_records;
+  legacy.throttled = summary_.collector.throttled;
+  if (cpu_) cpu_->bequeath(legacy);
+  return legacy;
+}
+
+ClosedPeriod Session::describe(AggregatedProfile profile) {
+  ClosedPeriod period;
+  const EventSpec& first = options_.events.front();
+  period.sequence = sequence_++;
+  period.visible_columns = columns_.visible;
+  period.count_column = columns_.events.front().samples;
+  for (ThreadKey thread : profile.threads) {
+    period.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
+  }
+  for (std::size_t id = 0; id < files_.size(); ++id)
+    period.files.push_back(files_.file(static_cast<FileId>(id)));
+  period.mappings = code_.representatives();
+  period.unix_start = unix_now() - (monotonic_now() - profile.start);
+  period.period_type = first.label;
+  period.period_unit = first.unit;
+  period.period = first.sample_value() * cpu_budget_.factor();
+  period.default_column = first.label;
+  update_summary();
+  period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
+  for (std::string& line : self_report(summary_)) period.comments.push_back(std::move(line));
+  period.legacy = bequeath(profile.end);
+  if (!options_.service.empty()) period.comments.push_back("service: " + options_.service);
+  period.profile = std::move(profile);
+  return period;
+}
+
+void Session::update_summary() {
+  summary_.duration = monotonic_now() - started_;
+  summary_.collector = collector_.counters();
+  summary_.collector.lost_records += inherited_.lost_records;
+  summary_.collector.throttled += inherited_.throttled;
+  summary_.slow_down = cpu_budget_.factor();
+  for (std::size_t end = 0; end < kWorkerEnds; ++end) summary_.worker_ends[end] = continuity_.ends[end];
+  summary_.engine = collector_.describe();
+  summary_.notices = options_.notices;
+  for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
+  if (cpu_) {
+    summary_.exact_cpu = cpu_->totals().exact;
+    summary_.sampled_cpu = cpu_->totals().sampled;
+    summary_.losses = cpu_->totals().losses;
+  }
+  summary_.stopped.clear();
+  for (const auto& [key, count] : stopped_) {
+    const CodeFile* file = files_.file(key.second).get();
+    summary_.stopped[{key.first, file != nullptr ? file->base_name() : ""}] += count;
+  }
+  summary_.outcome = finisher_.outcome();
+  summary_.outcome.sent += inherited_.sent;
+  summary_.outcome.dropped += inherited_.dropped;
+  summary_.outcome.failed += inherited_.failed;
+  measure_self(summary_);
+  summary_.own_cpu += Nanoseconds(continuity_.earlier_cpu);
+}
+
+}  // namespace ddprof
