@@ -95,7 +95,7 @@ struct Options {
 
   // The profiler itself
   std::optional<std::int64_t> nice;
-  std::string cpu_affinity;  // hexadecimal mask
+  std::string cpu_affinity;                     // hexadecimal mask
   std::optional<std::int64_t> max_cpu_percent;  // of one core; none: no limit
   std::int64_t max_memory_mib = 256;
   std::string internal_stats;

@@ -32,7 +32,7 @@ struct SessionOptions {
   std::uint64_t periods_per_worker = 0;  // then another worker is asked for; 0: never
   // Whether another worker should go on, rather than all end; asked after `stop`.
   std::function<bool()> is_replaced;
-  Continuity* continuity = nullptr;      // shared by the workers of one run; none: there is only this one
+  Continuity* continuity = nullptr;  // shared by the workers of one run; none: there is only this one
   std::string service;
   std::vector<std::string> notices;
   // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector

@@ -114,7 +114,8 @@ class Places(harness.SystemTest):
         profiler = subprocess.Popen([self.binary, "record", "-F", "499", "-O", path, "--", self.puppet("dlopen_user"), library, "1"],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
         self.addCleanup(profiler.kill)
-        harness.wait_for(lambda: library in harness.read_text("/proc/%d/maps" % profiler.pid), 10, "the profiler to open the library")
+        harness.wait_for(lambda: any(library in harness.read_text("/proc/%d/maps" % pid) for pid in harness.processes_of(self.binary)),
+                         10, "the profiler to open the library")
         offset, size = harness.section_range(library, ".note.gnu.build-id")
         with open(library, "r+b") as file:  # the code stays as it is, or the target would not survive
             file.seek(offset + size - 4)
