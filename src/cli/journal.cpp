@@ -1,11 +1,11 @@
 #include "cli/journal.hpp"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <syslog.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -37,7 +37,9 @@ void append_to(const std::string& path, std::string_view text) {
   std::tm now{};
   const std::time_t seconds = std::time(nullptr);
   ::gmtime_r(&seconds, &now);
-  const std::string line = fmt::format("{:%Y-%m-%dT%H:%M:%SZ} ddprof[{}]: {}\n", now, ::getpid(), text);
+  std::array<char, 32> stamp{};
+  std::strftime(stamp.data(), stamp.size(), "%Y-%m-%dT%H:%M:%SZ", &now);
+  const std::string line = fmt::format("{} ddprof[{}]: {}\n", stamp.data(), ::getpid(), text);
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
   [[maybe_unused]] ssize_t written = ::write(fd.get(), line.data(), line.size());
 }

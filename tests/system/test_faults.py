@@ -84,8 +84,10 @@ class Service:
         return sorted(name for name in os.listdir(self.profiles) if name.endswith(".pb.gz"))
 
     def wait_for_profiles(self, more):
-        goal = len(self.files()) + more
-        harness.wait_for(lambda: len(self.files()) >= goal, 30, "%d more profiles" % more)
+        def last():  # old ones are deleted
+            return max((int(name.split("-")[-1].split(".")[0]) for name in self.files()), default=-1)
+        goal = last() + more
+        harness.wait_for(lambda: last() >= goal, 30, "%d more profiles" % more)
 
     def end(self):
         """Lets the server end, and judges what it went through. Returns its CPU time."""
