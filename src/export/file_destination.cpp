@@ -8,11 +8,16 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
+#include "encode/decode.hpp"
+#include "profile/merge.hpp"
 
 namespace ddprof {
 
 namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 30U;  // of a file that is added to
 
 std::string directory_of(const std::string& path) {
   std::size_t slash = path.rfind('/');
@@ -70,8 +75,11 @@ Result<FileDestination> FileDestination::create(std::string path) {
   return FileDestination(std::move(path), format);
 }
 
-Result<void> FileDestination::send(const Profile& profile, std::uint64_t) {
-  return write_file_atomically(path_, TRY(encode(profile, format_)));
+Result<void> FileDestination::send(const Profile& profile, std::uint64_t sequence) {
+  if (sequence == 0) return write_file_atomically(path_, TRY(encode(profile, format_)));
+  const std::string content = TRY(read_file(path_, kMostBytes));
+  const Profile earlier = TRY(decode(std::as_bytes(std::span(content))));
+  return write_file_atomically(path_, TRY(encode(merge(earlier, profile), format_)));
 }
 
 Result<PeriodicFileDestination> PeriodicFileDestination::create(std::string prefix, std::size_t max_files) {

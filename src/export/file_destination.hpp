@@ -11,7 +11,8 @@ namespace ddprof {
 // Writes each profile so that a reader never sees half of one: a temporary file beside it, then rename.
 Result<void> write_file_atomically(const std::string& path, const std::string& content);
 
-// One file for the whole run; the format follows from its extension.
+// One file for the whole run; the format follows from its extension. When the run comes in parts, because its
+// worker was replaced, each part is added to what the file holds.
 class FileDestination final : public Destination {
  public:
   // Fails at once when the file could not be written later: nobody should learn that after an hour.

@@ -42,6 +42,22 @@ TEST_F(FileDestinationTest, WritesAFileThatReadsBack) {
   EXPECT_EQ(files(), 1U) << "nothing temporary is left";
 }
 
+TEST_F(FileDestinationTest, AddsLaterPartsOfARunToItsFile) {
+  auto destination = FileDestination::create(directory + "/out.pb.gz");
+  ASSERT_TRUE(destination);
+  profile.time_ns = 100;
+  profile.duration_ns = 10;
+  ASSERT_TRUE(destination->send(profile, 0));
+  profile.time_ns = 110;
+  ASSERT_TRUE(destination->send(profile, 1));
+  auto bytes = read_file(directory + "/out.pb.gz");
+  ASSERT_TRUE(bytes);
+  auto back = decode_pprof(std::as_bytes(std::span(*bytes)));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->time_ns, 100);
+  EXPECT_EQ(back->duration_ns, 20);
+}
+
 TEST_F(FileDestinationTest, ReplacesAnOlderFileAsAWhole) {
   std::string path = directory + "/out.folded";
   ASSERT_TRUE(write_file_atomically(path, "old content that is longer\n"));

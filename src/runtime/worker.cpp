@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -39,6 +40,24 @@ void stay_on_one_cpu() {
   ::sched_setaffinity(0, sizeof one, &one);
 }
 
+// Short turns come sooner (Linux 6.12; older kernels take no notice). Among a thousand busy threads the rings
+// would overflow before we get one of the usual length. Our share of the CPU stays what it is.
+void ask_for_short_turns() {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } attributes{};
+  static_assert(sizeof attributes == 48);  // SCHED_ATTR_SIZE_VER0 of the kernel
+  constexpr std::uint64_t kShortest = 100'000;
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+  if (attributes.policy != SCHED_OTHER) return;
+  attributes.runtime = kShortest;
+  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
 void limit_memory(std::uint64_t bytes) {
   rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);  // it would hold parts of the target
@@ -62,6 +81,7 @@ void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const Pro
   if (::getppid() != supervisor) std::_Exit(kNoWork);
   unblock_signals();
   if (request.cpu_affinity.empty()) stay_on_one_cpu();
+  ask_for_short_turns();
   limit_memory(request.session.max_memory);
   if (request.has_fault_info) record_faults_in(shared.fault);
   survive_truncated_files();

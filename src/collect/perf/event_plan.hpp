@@ -25,6 +25,8 @@ struct PlannedEvent {
   perf_event_attr cpu_attr{};
   perf_event_attr counting_attr{};
   RecordLayout layout;  // of both sampling forms
+
+  [[nodiscard]] bool has_fixed_period() const { return task_attr.freq == 0 && task_attr.sample_period != 0; }
 };
 
 // What this kernel lets this user do, and the events in its terms. The first event carries the side band.

@@ -114,10 +114,9 @@ Result<void> EventSlots::enable(SlotRole role) {
   return {};
 }
 
-void EventSlots::set_period(std::uint32_t event, std::uint64_t period) {
+void EventSlots::set_period_of_cpus(std::uint32_t event, std::uint64_t period) {
   for (const EventSlot& slot : slots_) {
-    bool is_sampling = slot.role == SlotRole::task_sampling || slot.role == SlotRole::cpu_sampling;
-    if (is_sampling && slot.event == event && slot.fd.is_open())
+    if (slot.role == SlotRole::cpu_sampling && slot.event == event && slot.fd.is_open())
       ::ioctl(slot.fd.get(), PERF_EVENT_IOC_PERIOD, &period);
   }
 }

@@ -54,8 +54,8 @@ class EventSlots {
   // Starts or stops all events of one role.
   Result<void> enable(SlotRole role);
   void disable(SlotRole role);
-  // Changes the sampling period of an event. Copies of it that children have inherited keep theirs.
-  void set_period(std::uint32_t event, std::uint64_t period);
+  // Changes the sampling period of an event that samples CPUs.
+  void set_period_of_cpus(std::uint32_t event, std::uint64_t period);
   // Sends the records of all sampling events to where the rings say now.
   Result<void> redirect(const RingSet& rings);
   // Closes all events of one role; their values stay in the totals.

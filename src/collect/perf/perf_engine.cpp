@@ -44,6 +44,7 @@ Result<void> PerfEngine::take_over(int wake_fd, NoteSender sender) {
   slots_.forget_ended_tasks();
   tasks_.read_roster(mode_ == PerfMode::per_cpu);
   may_have_missed_tasks_ = true;  // by a predecessor
+  slow_down(1);                   // which may have slowed events down
   return {};
 }
 
@@ -62,11 +63,11 @@ void PerfEngine::reclaim() {
 }
 
 void PerfEngine::slow_down(std::uint32_t factor) {
-  thinning_.set_factor(factor);
   for (std::uint32_t event = 0; event < plan_.events.size(); ++event) {
-    const perf_event_attr& attr = plan_.events[event].task_attr;
-    if (attr.freq == 0 && attr.sample_period != 0) slots_.set_period(event, attr.sample_period * factor);
+    const PlannedEvent& planned = plan_.events[event];
+    if (planned.has_fixed_period()) slots_.set_period_of_cpus(event, planned.cpu_attr.sample_period * factor);
   }
+  thinning_.set_factor(factor, clock_.now());
 }
 
 Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventHandler& handle) {

@@ -52,9 +52,9 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
   if (slots_.shadows_direct(slot, tid)) slots_.drop_duplicates_of(tid);
   if (TaskSet::Task* task = tasks_.find(tid)) task->was_sampled = true;
   const PlannedEvent& planned = plan_.events[slot.event];
-  const bool is_fixed = planned.task_attr.freq == 0 && planned.task_attr.sample_period != 0;
-  const double weight =
-      thinning_.weigh(record.period, is_fixed ? planned.task_attr.sample_period : record.period);
+  // Only a fixed period can be changed in the kernel.
+  const bool is_slowed = slot.role == SlotRole::cpu_sampling && planned.has_fixed_period();
+  const double weight = is_slowed ? thinning_.weight_at(record.id.time) : thinning_.draw_weight();
   if (weight == 0) {
     ++counters_.thinned_samples;
     return;

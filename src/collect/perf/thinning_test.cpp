@@ -5,21 +5,19 @@
 namespace ddprof {
 namespace {
 
-constexpr std::uint64_t kBase = 1000;
-
 TEST(Thinning, KeepsEverythingAtFactorOne) {
   Thinning thinning;
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(thinning.weigh(kBase, kBase), 1);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(thinning.draw_weight(), 1);
 }
 
 TEST(Thinning, KeepsTheSumOfWhatItLeavesOut) {
   Thinning thinning;
-  thinning.set_factor(8);
+  thinning.set_factor(8, 0);
   int kept = 0;
   double sum = 0;
   constexpr int kSamples = 80'000;
   for (int i = 0; i < kSamples; ++i) {
-    double weight = thinning.weigh(kBase, kBase);
+    double weight = thinning.draw_weight();
     kept += weight > 0 ? 1 : 0;
     sum += weight;
   }
@@ -27,10 +25,14 @@ TEST(Thinning, KeepsTheSumOfWhatItLeavesOut) {
   EXPECT_NEAR(sum, kSamples, 3200);
 }
 
-TEST(Thinning, LeavesAloneWhatTheKernelHasSlowedDown) {
+TEST(Thinning, KnowsWhichSamplesWereTakenBeforeAChange) {
   Thinning thinning;
-  thinning.set_factor(4);
-  EXPECT_EQ(thinning.weigh(4 * kBase, kBase), 1);
+  thinning.set_factor(4, 1000);
+  EXPECT_EQ(thinning.weight_at(999), 1);
+  EXPECT_EQ(thinning.weight_at(1000), 4);
+  thinning.set_factor(2, 2000);
+  EXPECT_EQ(thinning.weight_at(1500), 4);
+  EXPECT_EQ(thinning.weight_at(2000), 2);
 }
 
 }  // namespace

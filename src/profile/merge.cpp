@@ -1,0 +1,128 @@
+#include "profile/merge.hpp"
+
+#include <absl/container/flat_hash_map.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "profile/profile_builder.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// Adds whole profiles to one builder.
+class Merger {
+ public:
+  explicit Merger(const Profile& shape) {
+    for (const ValueType& type : shape.value_types)
+      builder_.profile().value_types.push_back(
+          builder_.value_type(shape.text(type.type), shape.text(type.unit)));
+  }
+
+  void add(const Profile& profile) {
+    const std::vector<std::optional<std::size_t>> columns = columns_of(profile);
+    const std::vector<std::uint32_t> locations = add_locations(profile);
+    for (const ProfileSample& sample : profile.samples) add_sample(profile, sample, columns, locations);
+  }
+
+  ProfileBuilder& builder() { return builder_; }
+
+ private:
+  struct Key {
+    std::vector<std::uint32_t> locations;
+    std::vector<std::int64_t> labels;  // four numbers each
+
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Key& key) {
+      return H::combine(std::move(hash), key.locations, key.labels);
+    }
+  };
+
+  // Which column of `profile` each of ours is.
+  std::vector<std::optional<std::size_t>> columns_of(const Profile& profile) {
+    std::vector<std::optional<std::size_t>> columns;
+    for (const ValueType& ours : builder_.profile().value_types) {
+      auto same = [&](const ValueType& theirs) {
+        return profile.text(theirs.type) == builder_.profile().text(ours.type) &&
+               profile.text(theirs.unit) == builder_.profile().text(ours.unit);
+      };
+      auto found = std::find_if(profile.value_types.begin(), profile.value_types.end(), same);
+      columns.push_back(found == profile.value_types.end()
+                            ? std::nullopt
+                            : std::optional(static_cast<std::size_t>(found - profile.value_types.begin())));
+    }
+    return columns;
+  }
+
+  std::vector<std::uint32_t> add_locations(const Profile& profile) {
+    std::vector<std::uint32_t> mappings;
+    for (ProfileMapping mapping : profile.mappings) {
+      mapping.path = builder_.intern(profile.text(mapping.path));
+      mapping.build_id = builder_.intern(profile.text(mapping.build_id));
+      mappings.push_back(builder_.add_mapping(mapping));
+    }
+    std::vector<std::uint32_t> functions;
+    for (const ProfileFunction& function : profile.functions)
+      functions.push_back(builder_.add_function(profile.text(function.name),
+                                                profile.text(function.system_name),
+                                                profile.text(function.file), function.start_line));
+    std::vector<std::uint32_t> locations;
+    for (const ProfileLocation& location : profile.locations) {
+      std::vector<ProfileLine> lines = location.lines;
+      for (ProfileLine& line : lines) line.function = functions[line.function];
+      const std::uint32_t mapping = location.mapping == kNoMapping ? kNoMapping : mappings[location.mapping];
+      locations.push_back(builder_.add_location(mapping, location.address, lines));
+    }
+    return locations;
+  }
+
+  void add_sample(const Profile& profile, const ProfileSample& sample,
+                  const std::vector<std::optional<std::size_t>>& columns,
+                  const std::vector<std::uint32_t>& locations) {
+    Key key;
+    for (std::uint32_t location : sample.locations) key.locations.push_back(locations[location]);
+    std::vector<ProfileLabel> labels = sample.labels;
+    for (ProfileLabel& label : labels) {
+      label.key = builder_.intern(profile.text(label.key));
+      label.text = builder_.intern(profile.text(label.text));
+      label.unit = builder_.intern(profile.text(label.unit));
+      key.labels.insert(key.labels.end(), {label.key, label.text, label.number, label.unit});
+    }
+    auto& samples = builder_.profile().samples;
+    auto [known, is_new] = samples_.try_emplace(std::move(key), samples.size());
+    if (is_new)
+      samples.push_back({known->first.locations, std::vector<std::int64_t>(columns.size(), 0), labels});
+    std::vector<std::int64_t>& values = samples[known->second].values;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i]) values[i] += sample.values[*columns[i]];
+    }
+  }
+
+  ProfileBuilder builder_;
+  absl::flat_hash_map<Key, std::size_t> samples_;
+};
+
+}  // namespace
+
+Profile merge(const Profile& earlier, const Profile& later) {
+  Merger merger(later);
+  merger.add(earlier);
+  merger.add(later);
+  ProfileBuilder& builder = merger.builder();
+  Profile& merged = builder.profile();
+  merged.period_type =
+      builder.value_type(later.text(later.period_type.type), later.text(later.period_type.unit));
+  merged.period = later.period;
+  merged.time_ns = std::min(earlier.time_ns, later.time_ns);
+  const std::int64_t end = std::max(earlier.time_ns + earlier.duration_ns, later.time_ns + later.duration_ns);
+  merged.duration_ns = end - merged.time_ns;
+  merged.default_value_type = builder.intern(later.text(later.default_value_type));
+  merged.doc_url = builder.intern(later.text(later.doc_url));
+  for (StringIndex comment : later.comments) merged.comments.push_back(builder.intern(later.text(comment)));
+  return std::move(builder).build();
+}
+
+}  // namespace ddprof

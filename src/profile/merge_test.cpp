@@ -1,0 +1,59 @@
+#include "profile/merge.hpp"
+
+#include <gtest/gtest.h>
+
+#include "profile/profile_builder.hpp"
+
+namespace ddprof {
+namespace {
+
+Profile profile_of(std::string_view function, std::int64_t value, std::int64_t time,
+                   std::string_view thread = "main") {
+  ProfileBuilder builder;
+  builder.intern(function);  // so that indices differ between profiles
+  builder.profile().value_types = {builder.value_type("samples", "count"),
+                                   builder.value_type("cpu", "nanoseconds")};
+  ProfileLine line{builder.add_function("shared"), 7, 0};
+  const std::uint32_t root = builder.add_location(kNoMapping, Address{0x10}, {&line, 1});
+  const std::uint32_t leaf = builder.add_named_location(function);
+  builder.add_sample({{leaf, root}, {1, value}, {builder.text_label("thread name", thread)}});
+  builder.profile().time_ns = time;
+  builder.profile().duration_ns = 100;
+  builder.profile().comments = {builder.intern(function)};
+  return std::move(builder).build();
+}
+
+TEST(Merge, AddsEqualStacksUp) {
+  const Profile merged = merge(profile_of("work", 10, 1000), profile_of("work", 5, 1100));
+  ASSERT_EQ(merged.samples.size(), 1U);
+  EXPECT_EQ(merged.samples[0].values, (std::vector<std::int64_t>{2, 15}));
+  EXPECT_EQ(merged.time_ns, 1000);
+  EXPECT_EQ(merged.duration_ns, 200);
+}
+
+TEST(Merge, KeepsOtherStacksAndOtherThreadsApart) {
+  const Profile other = merge(profile_of("work", 10, 0), profile_of("rest", 5, 100));
+  ASSERT_EQ(other.samples.size(), 2U);
+  EXPECT_EQ(other.locations.size(), 3U);  // the root is one
+  const ProfileLocation& leaf = other.locations[other.samples[1].locations[0]];
+  EXPECT_EQ(other.text(other.functions[leaf.lines[0].function].name), "rest");
+  EXPECT_EQ(merge(profile_of("work", 1, 0), profile_of("work", 1, 0, "second")).samples.size(), 2U);
+}
+
+TEST(Merge, TellsWhatTheLaterOneTells) {
+  const Profile merged = merge(profile_of("earlier", 10, 0), profile_of("later", 5, 100));
+  ASSERT_EQ(merged.comments.size(), 1U);
+  EXPECT_EQ(merged.text(merged.comments[0]), "later");
+}
+
+TEST(Merge, LeavesOutColumnsThatTheLaterOneDoesNotHave) {
+  Profile later = profile_of("work", 5, 100);
+  later.value_types.erase(later.value_types.begin());
+  later.samples[0].values = {5};
+  const Profile merged = merge(profile_of("work", 10, 0), later);
+  ASSERT_EQ(merged.samples.size(), 1U);
+  EXPECT_EQ(merged.samples[0].values, std::vector<std::int64_t>{15});
+}
+
+}  // namespace
+}  // namespace ddprof
