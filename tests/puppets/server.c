@@ -1,6 +1,8 @@
-// A server under load: answers every line on a Unix socket after some work, and knows every signal that it got.
+// A server under load: answers every line on a Unix socket after some work, and knows every signal that it
+// got.
 //   server SOCKET [MICROSECONDS OF WORK]
-// "run COMMAND" runs a command before it answers. "quit" ends it with status 42; its last line says how many requests it answered, which signals it got, and its CPU time.
+// "run COMMAND" runs a command before it answers. "quit" ends it with status 42; its last line says how many
+// requests it answered, which signals it got, and its CPU time.
 #define _GNU_SOURCE
 #include <poll.h>
 #include <signal.h>
@@ -71,6 +73,7 @@ int main(int argc, char** argv) {
   struct rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   printf("%lu answered, %d signals, %.6f s\n", answered, (int)signals_got,
-         (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+         (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+             (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
   return 42;
 }
