@@ -202,12 +202,7 @@ int run_attached(const PerfTarget& target, ProfilingRequest request) {
     request.say_error(prepared.error());
     return 1;
   }
-  auto supervisor = Supervisor::create(*prepared, target, request, inbox);
-  if (!supervisor) {
-    request.say_error(supervisor.error());
-    return 1;
-  }
-  return supervisor->run();
+  return supervise(*prepared, target, request, inbox);
 }
 
 }  // namespace ddprof

@@ -47,7 +47,9 @@ Supervisor::Supervisor(PreparedProfiling& prepared, const PerfTarget& target, co
       request_(request),
       inbox_(inbox),
       memory_(std::move(memory)),
-      shared_(new (memory_.data()) SharedState) {}
+      shared_(new (memory_.data()) SharedState) {
+  if (auto group = MemoryGroup::create(request.session.max_memory)) memory_group_.emplace(std::move(*group));
+}
 
 int Supervisor::run() {
   while (true) {
@@ -78,6 +80,7 @@ Result<void> Supervisor::start_worker() {
   if (worker_ < 0) return errno_error(errno, "fork a worker");
   if (worker_ == 0) {
     channel_.supervisor_end.reset();
+    if (memory_group_) memory_group_->enter();
     run_worker(prepared_, target_, request_, *shared_, std::move(channel_.worker_end), self);
   }
   channel_.worker_end.reset();
@@ -177,6 +180,14 @@ void Supervisor::back_off() {
   for (std::uint32_t i = 1; i < failures_ && pause < kLongestPause; ++i) pause *= 2;
   const Nanoseconds until = monotonic_now() + std::min(pause, kLongestPause);
   while (monotonic_now() < until && !must_stop_) wait_for_news(until);
+}
+
+int supervise(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+              SignalInbox& inbox) {
+  auto supervisor = Supervisor::create(prepared, target, request, inbox);
+  if (supervisor) return supervisor->run();
+  request.say_error(supervisor.error());
+  return 1;
 }
 
 }  // namespace ddprof

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/mapped_region.hpp"
+#include "runtime/memory_group.hpp"
 #include "runtime/note_channel.hpp"
 #include "runtime/profiling.hpp"
 #include "runtime/signal_inbox.hpp"
@@ -59,6 +61,7 @@ class Supervisor {
   SignalInbox& inbox_;
   MappedRegion memory_;
   SharedState* shared_;
+  std::optional<MemoryGroup> memory_group_;
   NoteChannel channel_;
   pid_t worker_ = -1;
   bool is_worker_gone_ = false;
@@ -67,5 +70,9 @@ class Supervisor {
   std::uint64_t exported_before_ = 0;
   std::uint32_t failures_ = 0;  // in a row, without a profile in between
 };
+
+// A supervisor from beginning to end. Returns the exit status.
+int supervise(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+              SignalInbox& inbox);
 
 }  // namespace ddprof

@@ -72,9 +72,7 @@ void tell(int fd, std::string_view message) {
   }
   tell(ready.get(), kReady);
   ready.reset();
-  auto supervisor = Supervisor::create(*prepared, perf_target, request, inbox);
-  if (!supervisor) request.say_error(supervisor.error());
-  std::_Exit(supervisor ? supervisor->run() : 1);
+  std::_Exit(supervise(*prepared, perf_target, request, inbox));
 }
 
 // Reads what the profiler has to say before the target starts: "ready", or why not.

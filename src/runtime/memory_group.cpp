@@ -1,0 +1,73 @@
+#include "runtime/memory_group.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/read_file.hpp"
+#include "base/unique_fd.hpp"
+
+namespace ddprof {
+
+namespace {
+
+bool write_text(const std::string& path, std::string_view text) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return fd.is_open() && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// Our group in the hierarchy that has the memory controller: "5:memory:/path" of version 1, or "0::/path".
+struct Place {
+  std::string folder;
+  bool is_unified = false;
+};
+
+std::optional<Place> find_place(const std::string& root, std::string_view membership) {
+  std::optional<Place> unified;
+  while (!membership.empty()) {
+    const std::string_view line = membership.substr(0, membership.find('\n'));
+    membership.remove_prefix(std::min(line.size() + 1, membership.size()));
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string path(line.substr(second + 1));
+    if (controllers == "memory") return Place{root + "/memory" + path, false};
+    if (controllers.empty()) unified = Place{root + path, true};
+  }
+  return unified;
+}
+
+}  // namespace
+
+std::optional<MemoryGroup> MemoryGroup::create(std::uint64_t limit_bytes, const std::string& root) {
+  auto membership = read_file("/proc/self/cgroup");
+  if (!membership) return std::nullopt;
+  return create(limit_bytes, root, *membership, ::getpid());
+}
+
+std::optional<MemoryGroup> MemoryGroup::create(std::uint64_t limit_bytes, const std::string& root,
+                                               std::string_view membership, std::int64_t number) {
+  auto place = find_place(root, membership);
+  if (limit_bytes == 0 || !place) return std::nullopt;
+  // Refused when processes live in that group, as they do in a container: only its leaves may hold any.
+  if (place->is_unified && !write_text(place->folder + "/cgroup.subtree_control", "+memory"))
+    return std::nullopt;
+  std::string folder = fmt::format("{}/ddprof-{}", place->folder, number);
+  if (::mkdir(folder.c_str(), 0755) != 0) return std::nullopt;
+  MemoryGroup group(std::move(folder));
+  const char* limit = place->is_unified ? "/memory.max" : "/memory.limit_in_bytes";
+  if (!write_text(group.folder_ + limit, std::to_string(limit_bytes))) return std::nullopt;
+  return group;
+}
+
+MemoryGroup::~MemoryGroup() {
+  if (!folder_.empty()) ::rmdir(folder_.c_str());
+}
+
+void MemoryGroup::enter() const { write_text(folder_ + "/cgroup.procs", std::to_string(::getpid())); }
+
+}  // namespace ddprof
