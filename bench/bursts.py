@@ -97,17 +97,24 @@ def over_time(pairs, period):
 
 
 def conclusion(by_part):
-    """Apart are two parts whose ranges are."""
-    calm, text = by_part["between exports"], []
+    calm, sentences, bursting = by_part["between exports"], [], []
     for part in PARTS[:-1]:
-        verdicts = []
-        for name in ("mean", "p99.9"):
-            if name not in by_part[part.name] or name not in calm:
-                continue
-            near, far = ([ours / bare for bare, ours in found[name]] for found in (by_part[part.name], calm))
-            is_apart = min(near) > max(far)
-            verdicts.append("the %s was x%.3f, between exports x%.3f%s" % (
-                name, statistics.median(near), statistics.median(far), "" if is_apart else " (their ranges overlap)"))
-        if verdicts:
-            text.append("%s %s" % (part.name.capitalize(), ", and ".join(verdicts)) + ".")
-    return " ".join(text)
+        near = by_part[part.name]
+        shown = [name for name in ("mean", "p99.9") if name in near and name in calm]
+        if not shown:
+            continue
+        sentences.append("%s %s." % (part.name.capitalize(), ", and ".join(
+            "the %s was %s of bare, between exports %s" % (name, middle(near[name]), middle(calm[name])) for name in shown)))
+        if any(is_above(near[name], calm[name]) for name in shown):
+            bursting.append(part.name)
+    verdict = "The added latency comes in bursts: %s it is above that of all other times in every run." % " and ".join(bursting) if bursting else \
+        "The added latency is spread evenly, as far as these runs can tell: near exports and between them the ranges overlap."
+    return " ".join([*sentences, verdict])
+
+
+def middle(found):
+    return "x%.3f" % statistics.median(ours / bare for bare, ours in found)
+
+
+def is_above(near, far):
+    return min(ours / bare for bare, ours in near) > max(ours / bare for bare, ours in far)

@@ -11,7 +11,7 @@ import time
 import measure
 
 SERVICE_S = 0.0005  # CPU time of one request
-WARM_UP_S = 0.5  # of a run, not counted
+WARM_UP_S = 0.5  # load before a run, not counted: the profiler reads about what it has not seen yet
 FREQUENCY = 99
 
 Answer = collections.namedtuple("Answer", "due_s latency_s server")  # due: since the start of the run
@@ -80,17 +80,18 @@ class Site:
         with open(self.bench.path("answers"), "rb") as file:
             numbers.frombytes(file.read())
         triples = zip(numbers[0::3], numbers[1::3], numbers[2::3])
-        return [Answer((due - start_ns) / 1e9, latency / 1e9, server) for due, latency, server in triples if due - start_ns >= WARM_UP_S * 1e9]
+        return [Answer((due - start_ns) / 1e9, latency / 1e9, server) for due, latency, server in triples]
 
     def run(self, profilers, rate, seconds, threads=None):
         """One run of servers that are asked `rate` times a second each."""
         with self.servers(profilers, threads or self.threads) as (pids, sockets):
+            self.ask(sockets, rate, WARM_UP_S)
             target, own = target_cpu_ns(pids), own_cpu_ns(self.bench)
-            account = self.ask(sockets, rate, seconds + WARM_UP_S)
+            account = self.ask(sockets, rate, seconds)
             target, own = target_cpu_ns(pids) - target, grown(own, own_cpu_ns(self.bench))
         if any(profiler is not measure.bare for profiler in profilers):
             self.bench.wait_for_profiler_to_end()  # its last profile must not disturb the next run
-        return Run(self.answers(account["start"]), account["start"], target / 1e9, own / 1e9, seconds + WARM_UP_S)
+        return Run(self.answers(account["start"]), account["start"], target / 1e9, own / 1e9, seconds)
 
     def wrapper(self, period):
         """The way of production, but for periods so short that some end within a run."""

@@ -17,7 +17,7 @@ PERIOD_S = 2
 def many(bench):
     """
     Eight servers of one thread each, together at 60 % of what the machine can serve, with the schedule of "Headroom". In each round none,
-    one, four and all of them run under a `ddprof` of their own, then all under one `ddprof -g` (as root), then none again. The latencies of the
+    one, four and all of them run under a `ddprof` of their own, then all under one `ddprof -g` (as root; it sees the machine's other processes too), then none again. The latencies of the
     profiled servers are compared with those of the same servers in the bare runs of the round, and so are those of the others, which only share the machine.
     """
     site = latency.Site(bench)

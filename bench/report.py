@@ -109,7 +109,7 @@ PAGE = """# What profiling costs
 
 <!-- Written by `make bench`; edits here are lost. -->
 
-ddprof and its peers, on the same machine in the same loop. `make bench` measures everything anew (about 40 minutes);
+ddprof and its peers, on the same machine in the same loop. `make bench` measures everything anew (about 50 minutes);
 `bench/run.py --only NAME --write` measures one section. Compare the ratios: absolute times belong to the machine. Ranges in brackets are
 the least and the greatest of several runs, the figure before them is the median.
 

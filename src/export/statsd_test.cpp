@@ -92,12 +92,12 @@ TEST_F(StatsdTest, GathersLinesInOneDatagramOfAUnixSocket) {
   auto client = StatsdClient::open("unix://" + socket(), {"service:shop", "env:prod"});
   ASSERT_TRUE(client);
   client->gauge("a.rate", 0.25);
-  client->gauge("a.size", 1e15);
+  client->gauge("a.size", 25165824);
   client->count("a.restarts", 3);
   EXPECT_TRUE(receiver.drain().empty()) << "sent before it was flushed";
   client->flush();
   EXPECT_THAT(receiver.drain(), ElementsAre("a.rate:0.25|g|#service:shop,env:prod\n"
-                                            "a.size:1e+15|g|#service:shop,env:prod\n"
+                                            "a.size:25165824|g|#service:shop,env:prod\n"
                                             "a.restarts:3|c|#service:shop,env:prod"));
   client->flush();
   EXPECT_TRUE(receiver.drain().empty()) << "an empty datagram";

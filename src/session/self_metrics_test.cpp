@@ -5,11 +5,13 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
 #include <string>
 
+#include "base/read_file.hpp"
 #include "base/scratch_fixture.hpp"
 
 namespace ddprof {
@@ -101,6 +103,23 @@ TEST(SelfMetrics, LeaveOutWhatIsNotKnown) {
   EXPECT_DOUBLE_EQ(told.at("unwind.avg_time_ns"), 1000);
   EXPECT_DOUBLE_EQ(told.at("symbols.time_ms"), 20);
   EXPECT_EQ(told.at("export.queue_depth"), 3);
+}
+
+TEST(SelfMetrics, AreAllDocumentedAndNothingElseIs) {
+  const auto page = read_file(DDPROF_SOURCE_DIR "/docs/self_metrics.md");
+  ASSERT_TRUE(page);
+  const PeriodFacts all{.sampling_rate_hz = 1,
+                        .resident_bytes = 1,
+                        .unwinding_time = 1ns,
+                        .symbolizing_time = 1ns,
+                        .queue_depth = 1};
+  const auto metrics = self_metrics(first_minute(), second_minute(), all);
+  for (const SelfMetric& metric : metrics) {
+    const char* kind = metric.kind == SelfMetric::Kind::gauge ? "gauge" : "count";
+    EXPECT_THAT(*page, HasSubstr(fmt::format("\n| `{}` | {} |", metric.name, kind)));
+  }
+  const std::string rows = page->substr(page->find("| name | kind |"));
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), static_cast<std::ptrdiff_t>(metrics.size()) + 2);
 }
 
 TEST(SelfMetrics, AFreshWorkerCountsFromZero) {
