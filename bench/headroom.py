@@ -49,7 +49,7 @@ class Cost:
     def __init__(self, site, by_load):
         self.target = [low_quartile([run for _, profiled in rounds for run in profiled]) / low_quartile([run for bare, _ in rounds for run in bare])
                        for rounds in by_load.values()]
-        seconds = 2.5 if site.bench.quick else 9
+        seconds = 2.2 if site.bench.quick else 9
         rare, often = (site.run([site.wrapper(period)], site.capacity * 0.8, seconds) for period in (DEFAULT_PERIOD_S, PERIOD_S))
         self.sampling = rare.own_cpu_s / rare.target_cpu_s
         self.export_s = max(0.0, often.own_cpu_s - rare.own_cpu_s * often.target_cpu_s / rare.target_cpu_s) / (seconds // PERIOD_S)

@@ -41,6 +41,7 @@ class Site:
         self.bench = bench
         self.server, self.load = bench.program("request_server"), bench.program("request_load")
         self.threads = len(os.sched_getaffinity(0))
+        self.warm_up_s = 0.1 if bench.quick else WARM_UP_S
         self.units = trial = 40
         self.units = max(1, round(trial * SERVICE_S * self.throughput(1)))
         self.capacity = self.throughput(self.threads)
@@ -85,7 +86,7 @@ class Site:
     def run(self, profilers, rate, seconds, threads=None):
         """One run of servers that are asked `rate` times a second each."""
         with self.servers(profilers, threads or self.threads) as (pids, sockets):
-            self.ask(sockets, rate, WARM_UP_S)
+            self.ask(sockets, rate, self.warm_up_s)
             target, own = target_cpu_ns(pids), own_cpu_ns(self.bench)
             account = self.ask(sockets, rate, seconds)
             target, own = target_cpu_ns(pids) - target, grown(own, own_cpu_ns(self.bench))

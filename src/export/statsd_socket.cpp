@@ -17,7 +17,7 @@ namespace ddprof {
 // The answer of getaddrinfo(), which may take half a minute and cannot be cancelled.
 struct StatsdSocket::LookUp {
   std::mutex mutex;
-  std::optional<Result<Endpoint>> answer;
+  std::optional<Result<SocketEndpoint>> answer;
 };
 
 StatsdSocket::StatsdSocket(StatsdAddress address) : address_(std::move(address)) {
@@ -36,7 +36,7 @@ StatsdSocket::StatsdSocket(StatsdAddress address) : address_(std::move(address))
   }
 }
 
-Result<StatsdSocket::Endpoint> StatsdSocket::look_up(const StatsdAddress& address, int flags) {
+Result<SocketEndpoint> StatsdSocket::look_up(const StatsdAddress& address, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;
   hints.ai_flags = AI_NUMERICSERV | flags;
@@ -44,7 +44,7 @@ Result<StatsdSocket::Endpoint> StatsdSocket::look_up(const StatsdAddress& addres
   const int status = ::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &list);
   if (status != 0)
     return make_error(ErrorCode::not_found, "look up {}: {}", address.host, ::gai_strerror(status));
-  Endpoint endpoint;
+  SocketEndpoint endpoint;
   endpoint.size = std::min<socklen_t>(list->ai_addrlen, sizeof endpoint.bytes);
   std::memcpy(&endpoint.bytes, list->ai_addr, endpoint.size);
   ::freeaddrinfo(list);
@@ -54,7 +54,7 @@ Result<StatsdSocket::Endpoint> StatsdSocket::look_up(const StatsdAddress& addres
 void StatsdSocket::start_look_up() {
   auto shared = std::make_shared<LookUp>();
   std::thread thread = start_quiet_thread([shared, address = address_] {
-    Result<Endpoint> answer = look_up(address, 0);
+    Result<SocketEndpoint> answer = look_up(address, 0);
     std::lock_guard lock(shared->mutex);
     shared->answer.emplace(std::move(answer));
   });
@@ -69,7 +69,7 @@ Result<void> StatsdSocket::find_endpoint() {
   if (!look_up_) return make_error(ErrorCode::exhausted, "look up {}: no thread for it", address_.host);
   std::unique_lock lock(look_up_->mutex);
   if (!look_up_->answer) return make_error(ErrorCode::failed, "look up {}: no answer yet", address_.host);
-  Result<Endpoint> answer = *look_up_->answer;
+  Result<SocketEndpoint> answer = *look_up_->answer;
   lock.unlock();
   look_up_.reset();
   endpoint_ = TRY(std::move(answer));

@@ -13,6 +13,11 @@
 
 namespace ddprof {
 
+struct SocketEndpoint {
+  sockaddr_storage bytes{};
+  socklen_t size = 0;
+};
+
 // Sends datagrams and never waits: not for room in a queue, not for a name server. The receiver may be absent
 // at first, go away and come back.
 class StatsdSocket {
@@ -26,20 +31,16 @@ class StatsdSocket {
   [[nodiscard]] std::size_t max_bytes() const { return address_.is_unix() ? 8192 : 1432; }
 
  private:
-  struct Endpoint {
-    sockaddr_storage bytes{};
-    socklen_t size = 0;
-  };
   struct LookUp;  // shared with the thread that waits for the answer
 
-  static Result<Endpoint> look_up(const StatsdAddress& address, int flags);
+  static Result<SocketEndpoint> look_up(const StatsdAddress& address, int flags);
   void start_look_up();
   Result<void> find_endpoint();
   Result<void> connect();
   Result<void> reconnect_and_send(std::string_view datagram);
 
   StatsdAddress address_;
-  std::optional<Endpoint> endpoint_;
+  std::optional<SocketEndpoint> endpoint_;
   std::shared_ptr<LookUp> look_up_;
   UniqueFd fd_;
 };

@@ -76,7 +76,7 @@ double millicores(std::int64_t cpu_ns, Nanoseconds wall) {
   return wall.count() > 0 ? 1000.0 * static_cast<double>(cpu_ns) / static_cast<double>(wall.count()) : 0;
 }
 
-void add_samples(MetricList& metrics, const Summary& before, const Summary& after) {
+void add_sample_counts(MetricList& metrics, const Summary& before, const Summary& after) {
   const CollectorCounters& old = before.collector;
   const CollectorCounters& now = after.collector;
   metrics.gauge("event.count", grown(old.samples, now.samples));
@@ -129,7 +129,7 @@ void add_sending(MetricList& metrics, const Summary& before, const Summary& afte
 
 std::vector<SelfMetric> self_metrics(const Summary& before, const Summary& after, const PeriodFacts& facts) {
   MetricList metrics;
-  add_samples(metrics, before, after);
+  add_sample_counts(metrics, before, after);
   add_unwinding(metrics, before, after, facts);
   add_cost(metrics, before, after, facts);
   add_sending(metrics, before, after, facts);
