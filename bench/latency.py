@@ -43,13 +43,16 @@ class Site:
         self.threads = len(os.sched_getaffinity(0))
         self.warm_up_s = 0.1 if bench.quick else WARM_UP_S
         self.units = trial = 40
-        self.units = max(1, round(trial * SERVICE_S * self.throughput(1)))
-        self.capacity = self.throughput(self.threads)
+        self.units = max(1, round(trial * SERVICE_S / self.saturate(1)[0]))
+        self.capacity = max(self.saturate(self.threads)[1] for _ in range(1 if bench.quick else 3))  # disturbances only lower it
 
-    def throughput(self, threads):
-        seconds = 0.4 if self.bench.quick else 2
-        with self.servers([measure.bare], threads) as (_, sockets):
-            return self.ask(sockets, 0, seconds)["answered"] / seconds
+    def saturate(self, threads):
+        """(CPU time of a request, requests per second) of a server that always has something to do."""
+        seconds = 0.4 if self.bench.quick else 1
+        with self.servers([measure.bare], threads) as (pids, sockets):
+            before = target_cpu_ns(pids)
+            answered = self.ask(sockets, 0, seconds)["answered"]
+            return (target_cpu_ns(pids) - before) / 1e9 / answered, answered / seconds
 
     @contextlib.contextmanager
     def servers(self, profilers, threads):
@@ -73,7 +76,9 @@ class Site:
         """Loads each server with `rate` requests a second; the answers are in the file `answers` afterwards."""
         account = json.loads(self.bench.run_once([self.load, self.bench.path("answers"), str(seconds), "%.3f" % rate, *sockets]).stdout)
         if rate and account["unanswered"]:
-            raise RuntimeError("%d of %d requests were not answered" % (account["unanswered"], account["unanswered"] + account["answered"]))
+            answered = collections.Counter(answer.server for answer in self.answers(0))
+            raise RuntimeError("%d requests were not answered; the servers answered %s" % (
+                account["unanswered"], ", ".join(str(answered[server]) for server in range(len(sockets)))))
         return account
 
     def answers(self, start_ns):

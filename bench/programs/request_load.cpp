@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -59,6 +60,11 @@ std::vector<uint64_t> schedule(uint64_t start, double seconds, double rate, uint
   }
 }
 
+[[noreturn]] void give_up() {
+  perror("ask a server");
+  exit(1);
+}
+
 class Load {
  public:
   Load(std::vector<Server> servers, uint64_t end, bool is_saturating)
@@ -90,6 +96,7 @@ class Load {
     while (server.sent < server.due.size() && server.due[server.sent] <= clock_ns(CLOCK_MONOTONIC)) {
       const uint64_t number = server.sent;
       if (send(server.socket, &number, sizeof number, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+        if (errno != EAGAIN) give_up();
         server.is_full = true;  // asked again when there is room; it was due now all the same
         return;
       }
