@@ -14,9 +14,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
-from harness import processes_of, unprivileged, wait_for  # noqa: E402,F401
+from harness import BINARY, processes_of, unprivileged, wait_for  # noqa: E402,F401
 
-BUILD = os.path.join(ROOT, "build", "bench")
+BUILD = os.path.abspath(os.environ.get("DDPROF_BENCH_BUILD") or os.path.join(ROOT, "build", "bench"))
 MIB = 1 << 20
 
 # cpu_s: what the kernel charged to the command and to every process that it waited for.
@@ -32,7 +32,7 @@ class Bench:
         self.quick, self.long = quick, long
         self.folder = tempfile.mkdtemp(prefix="ddprof_bench_")
         os.chmod(self.folder, 0o777)
-        self.binary = self.copy(os.path.join(ROOT, "build", "release", "ddprof"))
+        self.binary = self.copy(BINARY)
         self.timer = self.program("timed")
         os.environ["XDG_CACHE_HOME"] = self.path("cache")
         self.has_perf = shutil.which("perf") is not None

@@ -22,6 +22,10 @@ class Row(collections.namedtuple("Row", "what ours beside ratio goal met")):
         return [self.what, self.ours, self.beside, self.ratio, self.goal, {True: "ok", False: "missed", None: ""}[self.met]]
 
 
+class Findings(collections.namedtuple("Findings", "rows conclusion")):
+    """What a measurement found: its rows, and where they answer a question, the answer in words, made from them."""
+
+
 def text_table(rows):
     lines = [list(HEAD)] + [row.cells() for row in rows]
     widths = [max(len(line[i]) for line in lines) for i in range(len(HEAD))]
@@ -71,8 +75,9 @@ def circumstances():
         first_line("git", "describe", "--always", "--dirty", "--exclude", "*"), os.getloadavg()[0])
 
 
-def section(name, title, explanation, when, rows):
-    return SECTION.format(name=name, title=title, text=re.sub(r"\s+", " ", explanation.strip()), when=when, table=markdown_table(rows))
+def section(name, title, explanation, when, findings):
+    text = SECTION.format(name=name, title=title, text=re.sub(r"\s+", " ", explanation.strip()), when=when, table=markdown_table(findings.rows))
+    return text + ("\n%s\n" % findings.conclusion if findings.conclusion else "")
 
 
 def sections_of(page):
@@ -104,7 +109,7 @@ PAGE = """# What profiling costs
 
 <!-- Written by `make bench`; edits here are lost. -->
 
-ddprof and its peers, on the same machine in the same loop. `make bench` measures everything anew (about 40 minutes);
+ddprof and its peers, on the same machine in the same loop. `make bench` measures everything anew (about 50 minutes);
 `bench/run.py --only NAME --write` measures one section. Compare the ratios: absolute times belong to the machine. Ranges in brackets are
 the least and the greatest of several runs, the figure before them is the median.
 

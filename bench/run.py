@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what ddprof costs, beside its peers, prints one table of ratios and writes docs/overhead.md.
 
-Each measurement is a function that takes a Bench and returns rows; its docstring is what the page says about them."""
+Each measurement is a function that takes a Bench and returns rows, or Findings; its docstring is what the page says about them."""
 
 import argparse
 import os
@@ -10,6 +10,9 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+import bursts  # noqa: E402
+import headroom  # noqa: E402
+import many  # noqa: E402
 import measure  # noqa: E402
 import memory  # noqa: E402
 import micro  # noqa: E402
@@ -29,6 +32,9 @@ MEASUREMENTS = (
     ("start", "Start", own_cost.start),
     ("idle", "Idle", own_cost.idle),
     ("slow_down", "Slow-down", slow_down.slow_down),
+    ("headroom", "Headroom", headroom.headroom),
+    ("many", "Many processes", many.many),
+    ("bursts", "Bursts", bursts.bursts),
     ("storms", "Storms", storms.storms),
     ("large_program", "Memory", memory.large_program),
     ("names", "Names", names.names),
@@ -63,12 +69,12 @@ def run_one(bench, name, title, measurement):
     print("measuring %s" % name, file=sys.stderr, flush=True)
     before = time.monotonic()
     try:
-        rows = measurement(bench)
+        found = measurement(bench)
     except (RuntimeError, AssertionError, OSError, KeyError, subprocess.CalledProcessError) as error:
         print("  failed: %s" % error, file=sys.stderr)
-        rows = [report.Row(title, "could not be measured", met=False)]
+        found = [report.Row(title, "could not be measured", met=False)]
     print("  %.0f s" % (time.monotonic() - before), file=sys.stderr)
-    return rows
+    return found if isinstance(found, report.Findings) else report.Findings(found, "")
 
 
 def write_page(measured):
@@ -88,18 +94,19 @@ def main():
     if not options.no_build:
         build()
     bench = measure.Bench(options.quick, options.long)
-    rows, sections = [], {}
+    rows, conclusions, sections = [], [], {}
     try:
         for name, title, measurement in MEASUREMENTS:
             if options.only and name not in options.only:
                 continue
             when = report.circumstances()
             found = run_one(bench, name, title, measurement)
-            rows += found
+            rows += found.rows
+            conclusions += [found.conclusion] if found.conclusion else []
             sections[name] = report.section(name, title, measurement.__doc__, when, found)
     finally:
         bench.close()
-    print(report.text_table(rows))
+    print("\n\n".join([report.text_table(rows), *conclusions]))
     if options.write or not (options.quick or options.only):
         write_page(sections)
     return 0
