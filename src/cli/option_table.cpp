@@ -127,7 +127,7 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "profiles between two worker replacements", .low = 1},
     {.name = "internal-stats", .letter = 'b', .environment = "DD_PROFILING_INTERNAL_STATS",
      .slot = &Options::internal_stats, .value = "SOCKET", .group = Group::profiler, .level = Level::extended,
-     .help = "statsd socket for the profiler's own metrics", .has_effect = false},
+     .help = "statsd socket for the profiler's own metrics", .default_note = "DD_DOGSTATSD_URL"},
     {.name = "fault-info", .environment = "DD_PROFILING_FAULT_INFO", .slot = &Options::fault_info,
      .group = Group::profiler, .level = Level::extended, .help = "log why a worker crashed", .takes_word = true},
     {.name = "socket", .environment = "DD_PROFILING_NATIVE_SOCKET", .slot = &Options::socket, .value = "PATH",

@@ -13,6 +13,7 @@
 
 #include "base/read_file.hpp"
 #include "cli/journal.hpp"
+#include "cli/metrics_reporter.hpp"
 #include "cli/option_table.hpp"
 #include "export/file_destination.hpp"
 #include "session/sample_printer.hpp"
@@ -184,6 +185,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
                         std::filesystem::current_path(no_directory).string());
   request.say_error = [journal](const Error& error) { journal.say(error); };
   request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
+  request.session.on_period = metrics_reporter(options, journal);
   request.has_fault_info = options.fault_info;
   request.session.max_memory = static_cast<std::uint64_t>(options.max_memory_mib) << 20U;
   request.session.max_cpu = static_cast<double>(options.max_cpu_percent.value_or(0)) / 100;

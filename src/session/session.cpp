@@ -159,6 +159,8 @@ void Session::close_period(bool is_final) {
   AggregatedProfile profile = cpu_ ? cpu_->close(aggregator_, period_started_, now, is_final)
                                    : aggregator_.take(period_started_, now);
   finisher_.post_period(describe(std::move(profile)));
+  if (options_.on_period) options_.on_period(told_, summary_);
+  told_ = summary_;
   processes_.forget_ended();
   code_.forget_unused();
   period_started_ = now;

@@ -71,6 +71,7 @@ class Session {
   Finisher finisher_;
   CpuBudget cpu_budget_;
   Summary summary_;
+  Summary told_;  // as it was when the last period closed
   Nanoseconds started_{};
   Nanoseconds period_started_{};
   Nanoseconds next_progress_{};

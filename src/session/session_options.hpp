@@ -45,7 +45,9 @@ struct SessionOptions {
       on_sample;  // --show-samples
   std::function<void(const SampleEvent&, const Stack&, const ModuleMap&, const RuleDictionary&,
                      const FileRegistry&)>
-      on_stack;                                     // stack cases
+      on_stack;  // stack cases
+  // When a period closes: the summary when it began, and now.
+  std::function<void(const Summary& before, const Summary& after)> on_period;
   std::function<void(const Summary&)> on_progress;  // about once a second, while there is something to do
 };
 

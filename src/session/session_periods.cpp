@@ -20,6 +20,8 @@ void Session::begin() {
       stopped_[{static_cast<StopReason>(reason), FileId::none}] = inherited_.stopped[reason];
   }
   if (cpu_) is_first ? cpu_->start() : cpu_->resume(inherited_);
+  update_summary();
+  told_ = summary_;
   if (is_first) {
     inherited_.started = started_.count();
     inherited_.period_started = period_started_.count();
