@@ -46,8 +46,11 @@ Result<void> apply_limits(const ProfilingRequest& request) {
 
 Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingRequest& request) {
   PreparedProfiling prepared;
-  prepared.destination = TRY(request.make_destination(target.pid));
   prepared.collector = TRY(PerfCollector::open(target, request.perf));
+  // All that needs rights is open. Without capabilities only its own user may look at the target; whether
+  // that user can write profiles is seen here and not after the first period.
+  if (request.privileges.drops_capabilities) TRY(limit_privileges(request.privileges));
+  prepared.destination = TRY(request.make_destination(target.pid));
   return prepared;
 }
 
