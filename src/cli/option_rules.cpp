@@ -139,7 +139,10 @@ Result<void> check_duration(const Options& options) {
                      "use it with -p, -g or: ddprof record --duration SECONDS program");
 }
 
-Result<void> check_switch_user(const Options& options) {
+Result<void> check_privileges(const Options& options) {
+  if (options.drop_caps && options.global)
+    return usage_error("--drop-caps: -g looks at processes of others, which needs capabilities",
+                       "start it with only those that docs/permissions.md names");
   const bool is_wrong = options.program.empty() && !options.switch_user.empty() &&
                         origin_of(options, "switch-user").kind == Origin::Kind::command_line;
   if (!is_wrong) return {};
@@ -194,7 +197,7 @@ Result<void> apply_option_rules(Options& options) {
   TRY(choose_command(options));
   TRY(choose_events(options));
   TRY(check_duration(options));
-  TRY(check_switch_user(options));
+  TRY(check_privileges(options));
   choose_service(options);
   tell_what_has_no_effect(options);
   return {};

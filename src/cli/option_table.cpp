@@ -31,8 +31,7 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "switch-user", .environment = "DD_PROFILING_SWITCH_USER", .slot = &Options::switch_user, .value = "USER",
      .group = Group::target, .level = Level::extended, .help = "run the program as this user: a name, or UID:GID"},
     {.name = "drop-caps", .environment = "DD_PROFILING_DROP_CAPS", .slot = &Options::drop_caps, .group = Group::target,
-     .level = Level::extended, .help = "no capability for the program, nor for the profiler once it has opened its events",
-     .takes_word = true},
+     .level = Level::extended, .help = "no capability for the program, nor for the profiler once it has opened its events"},
 
     // How to sample
     {.name = "event", .letter = 'e', .environment = "DD_PROFILING_NATIVE_EVENTS", .slot = &Options::event_texts,

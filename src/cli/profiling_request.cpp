@@ -66,7 +66,8 @@ Result<std::unique_ptr<Destination>> own(Result<Kind> destination) {
 }
 
 bool is_directory(const std::string& path) {
-  return path.ends_with('/') || std::filesystem::is_directory(path);
+  std::error_code unknown;  // in a folder that we may not enter: who writes there will say so
+  return path.ends_with('/') || std::filesystem::is_directory(path, unknown);
 }
 
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,

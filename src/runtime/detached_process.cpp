@@ -1,13 +1,14 @@
 #include "runtime/detached_process.hpp"
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+
+#include "runtime/orphans.hpp"
 
 namespace ddprof {
 
@@ -20,12 +21,6 @@ pid_t fork_signalling(int signal) {
 }
 
 constexpr int kNoSignal = 0;
-
-bool adopts_orphans() {
-  int is_reaper = 0;
-  ::prctl(PR_GET_CHILD_SUBREAPER, &is_reaper, 0, 0, 0);
-  return ::getpid() == 1 || is_reaper != 0;
-}
 
 // Of the program that became us by exec.
 bool has_children() {

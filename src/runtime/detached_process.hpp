@@ -9,10 +9,9 @@ namespace ddprof {
 // A new process that the caller cannot tell it has: no child, no signal when it ends, nothing in
 // RUSAGE_CHILDREN.
 //
-// There is one exception. As init of a PID namespace (the first process of a container), or when made the
-// reaper of one's own descendants, one inherits every orphan, and gets SIGCHLD and a zombie for each that
-// ends. There the process is a silent child: wait() and waitpid() do not know it without __WALL, and nothing
-// is signalled; but its zombie, if it ends first, stays as long as the caller.
+// There is one exception. Who adopts orphans (see orphans.hpp) would get the process as a child, and has to
+// wait for it when it ends. There it is a silent child: wait() and waitpid() do not know it without __WALL.
+// If it ends first its zombie stays as long as the caller, and after an exec the kernel sends one SIGCHLD.
 struct DetachedProcess {
   pid_t silent_child = 0;  // only in that case
 };

@@ -1,5 +1,6 @@
 #include "runtime/profiling.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 
@@ -8,6 +9,7 @@
 #include <memory>
 
 #include "base/truncated_files.hpp"
+#include "base/unique_fd.hpp"
 #include "runtime/charged_time.hpp"
 
 namespace ddprof {
@@ -34,6 +36,14 @@ Result<void> set_affinity(const std::string& mask) {
   return {};
 }
 
+// Without capabilities the kernel shows us processes of our own user, with no more rights than we have.
+Result<void> check_may_look_at(Pid pid) {
+  UniqueFd maps(::open(fmt::format("/proc/{}/maps", to_int(pid)).c_str(), O_RDONLY | O_CLOEXEC));
+  if (maps.is_open() || errno == ENOENT) return {};
+  return with_hint(errno_error(errno, fmt::format("--drop-caps: look at process {}", to_int(pid))),
+                   "run ddprof as the user of the process, or without --drop-caps");
+}
+
 }  // namespace
 
 Result<void> apply_limits(const ProfilingRequest& request) {
@@ -49,7 +59,10 @@ Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingReque
   prepared.collector = TRY(PerfCollector::open(target, request.perf));
   // All that needs rights is open. Without capabilities only its own user may look at the target; whether
   // that user can write profiles is seen here and not after the first period.
-  if (request.privileges.drops_capabilities) TRY(limit_privileges(request.privileges));
+  if (request.privileges.drops_capabilities) {
+    TRY(limit_privileges(request.privileges));
+    if (target.kind == PerfTarget::Kind::running_process) TRY(check_may_look_at(target.pid));
+  }
   prepared.destination = TRY(request.make_destination(target.pid));
   return prepared;
 }

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/unique_fd.hpp"
+#include "runtime/orphans.hpp"
 #include "runtime/program.hpp"
 #include "runtime/stop_signals.hpp"
 
@@ -138,6 +139,7 @@ class TargetSignals {
 
 int run_recorded(const std::vector<std::string>& program, ProfilingRequest request) {
   if (auto refused = refuse_to_run(program[0], request.privileges, request.say_error)) return *refused;
+  leave_orphans_behind();
   auto child = fork_held(program, request);
   if (!child) {
     request.say_error(child.error());

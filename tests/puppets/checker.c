@@ -144,8 +144,9 @@ static int begins_with_one_of(const char* line, const char* const* beginnings) {
 // Capabilities, signals, tracer, seccomp, groups: all lines but process ids, and what differs from run to
 // run.
 static void print_status(void) {
-  static const char* const skipped[] = {"Pid:", "Tgid:", "Ngid:", "PPid:",  "NS",       "Vm",          "Rss",
-                                        "SigQ", "Huge",  "volu",  "nonvol", "Kthread:", "CoreDumping", NULL};
+  static const char* const skipped[] = {"Pid:",   "Tgid:",    "Ngid:",       "PPid:",  "NS",
+                                        "Vm",     "Rss",      "SigQ",        "Huge",   "volu",
+                                        "nonvol", "Kthread:", "CoreDumping", "FDSize", NULL};
   printf("\"status\": [");
   char line[4096];
   FILE* file = fopen("/proc/self/status", "r");

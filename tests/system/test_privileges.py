@@ -86,14 +86,24 @@ class Privileges(harness.SystemTest):
         for fields in (target, *profilers):
             self.assertEqual((fields["Uid"].split(), capabilities(fields)), ([str(harness.NOBODY)] * 4, NONE))
 
-    def test_attaching_goes_on_without_capabilities(self):
-        target = subprocess.Popen([self.puppet("split"), "1", "20"], stdout=subprocess.DEVNULL, preexec_fn=lambda: None)
+    def attach(self, *prefix):
+        target = subprocess.Popen([*prefix, self.puppet("split"), "1", "20"], stdout=subprocess.DEVNULL)
         self.addCleanup(target.communicate)
         self.addCleanup(target.kill)
-        path = self.path("attached.pb.gz")
+        harness.wait_for(lambda: os.readlink("/proc/%d/exe" % target.pid) == self.puppet("split"), 20, "the target to run")
+        path = self.path("%d.pb.gz" % next(self.numbers))
         result = self.ddprof("-p", str(target.pid), "--drop-caps", "-d", "1", "-F", "499", "-O", path)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assert_sampled(harness.Recording(result, path), 0.7 * 499, "spend_70")
+        return harness.Recording(result, path)
+
+    def test_attaching_goes_on_without_capabilities(self):
+        recording = self.attach("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--")
+        self.assertEqual(recording.status, 0, recording.stderr)
+        self.assert_sampled(recording, 0.7 * 499, "spend_70")
+
+    def test_attaching_to_a_process_with_more_rights_is_refused(self):
+        recording = self.attach()
+        self.assertEqual(recording.status, 1)
+        self.assert_one_clear_line(recording.stderr, "--drop-caps: look at process", "permission denied")
 
     def test_the_profiler_beside_is_in_its_sandbox(self):
         _, profilers = self.profiled()
@@ -140,6 +150,11 @@ class Privileges(harness.SystemTest):
 
 
 class Usage(harness.SystemTest):
+    def test_drop_caps_is_not_for_the_whole_machine(self):
+        result = self.ddprof("-g", "--drop-caps")
+        self.assertEqual(result.returncode, 2)
+        self.assert_one_clear_line(result.stderr, "--drop-caps")
+
     def test_switch_user_is_for_programs_that_are_started(self):
         result = self.ddprof("-p", "1", "--switch-user", "nobody")
         self.assertEqual(result.returncode, 2)
