@@ -1,5 +1,6 @@
 #include "runtime/worker_sandbox.hpp"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -60,7 +61,6 @@ void allow_memory_and_threads(SyscallFilter& filter) {
                 SYS_mincore,
                 SYS_sched_yield,
                 SYS_sched_getaffinity,
-                SYS_sched_setaffinity,
                 SYS_sched_getparam,
                 SYS_sched_getscheduler,
                 SYS_getcpu,
@@ -76,15 +76,51 @@ void allow_memory_and_threads(SyscallFilter& filter) {
 }
 
 void allow_files(SyscallFilter& filter) {
-  filter.allow({SYS_read,      SYS_pread64,         SYS_readv,      SYS_preadv,     SYS_preadv2,
-                SYS_write,     SYS_pwrite64,        SYS_writev,     SYS_pwritev,    SYS_pwritev2,
-                SYS_lseek,     SYS_openat,          SYS_openat2,    SYS_close,      SYS_close_range,
-                SYS_fstat,     SYS_newfstatat,      SYS_statx,      SYS_statfs,     SYS_fstatfs,
-                SYS_faccessat, SYS_faccessat2,      SYS_readlinkat, SYS_getdents64, SYS_getcwd,
-                SYS_fcntl,     SYS_flock,           SYS_dup,        SYS_dup3,       SYS_fadvise64,
-                SYS_readahead, SYS_copy_file_range, SYS_sendfile});
+  filter.allow({SYS_read,
+                SYS_pread64,
+                SYS_readv,
+                SYS_preadv,
+                SYS_preadv2,
+                SYS_write,
+                SYS_pwrite64,
+                SYS_writev,
+                SYS_pwritev,
+                SYS_pwritev2,
+                SYS_lseek,
+                SYS_openat,
+                SYS_openat2,
+                SYS_close,
+                SYS_close_range,
+                SYS_fstat,
+                SYS_newfstatat,
+                SYS_statx,
+                SYS_statfs,
+                SYS_fstatfs,
+                SYS_faccessat,
+                SYS_faccessat2,
+                SYS_readlinkat,
+                SYS_getdents64,
+                SYS_getcwd,
+                SYS_flock,
+                SYS_dup,
+                SYS_dup3,
+                SYS_fadvise64,
+                SYS_readahead,
+                SYS_copy_file_range,
+                SYS_sendfile});
   filter.allow({SYS_mkdirat, SYS_renameat2, SYS_renameat, SYS_unlinkat, SYS_linkat, SYS_fchmod, SYS_fchmodat,
                 SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_utimensat, SYS_umask});
+}
+
+// Descriptors can be told to send signals, to anybody; not by us.
+void allow_descriptor_flags(SyscallFilter& filter) {
+  using Test = SyscallFilter::ArgumentTest;
+  auto command = [](int value) { return Test{.argument = 1, .value = static_cast<std::uint32_t>(value)}; };
+  filter.allow_if_any(
+      SYS_fcntl, {command(F_DUPFD), command(F_DUPFD_CLOEXEC), command(F_GETFD), command(F_SETFD),
+                  command(F_GETFL), command(F_SETFL), command(F_GETLK), command(F_SETLK), command(F_SETLKW),
+                  command(F_OFD_GETLK), command(F_OFD_SETLK), command(F_OFD_SETLKW), command(F_ADD_SEALS),
+                  command(F_GET_SEALS), command(F_GETPIPE_SZ), command(F_SETPIPE_SZ)});
 }
 
 void allow_waiting_and_talking(SyscallFilter& filter) {
@@ -111,6 +147,7 @@ void allow_own_affairs(SyscallFilter& filter) {
   auto self = static_cast<std::uint32_t>(::getpid());
   filter.allow({SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending,
                 SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack});
+  filter.allow_if_any(SYS_sched_setaffinity, {{.value = 0}, {.value = self}});
   filter.allow_if_any(SYS_kill, {{.value = self}});
   filter.allow_if_any(SYS_tgkill, {{.value = self}});
   filter.allow_if_any(SYS_prlimit64, {{.value = 0}, {.value = self}});
@@ -160,6 +197,7 @@ Result<void> enter_worker_sandbox() {
   allow_waiting_and_talking(filter);
   allow_memory_and_threads(filter);
   allow_files(filter);
+  allow_descriptor_flags(filter);
   allow_looking_around(filter);
   allow_own_affairs(filter);
   allow_old_calls(filter);

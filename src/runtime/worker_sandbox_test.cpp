@@ -10,11 +10,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -97,6 +99,23 @@ TEST_F(WorkerSandbox, SignalsOnlyItself) {
   EXPECT_EQ(in_sandbox([] { return static_cast<long>(::kill(-1, 0)); }), "EPERM");
   EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_tgkill, ::getpid(), ::gettid(), 0); }), "done");
   EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_tgkill, ::getppid(), ::getppid(), 0); }), "EPERM");
+}
+
+TEST_F(WorkerSandbox, LetsNoDescriptorSignalOthersForIt) {
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::fcntl(0, F_SETOWN, ::getppid())); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::fcntl(0, F_SETSIG, SIGKILL)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::fcntl(0, F_DUPFD_CLOEXEC, 10)); }), "done");
+}
+
+TEST_F(WorkerSandbox, MovesOnlyItself) {
+  cpu_set_t cpus;
+  ::sched_getaffinity(0, sizeof cpus, &cpus);
+  EXPECT_EQ(in_sandbox([&] { return static_cast<long>(::sched_setaffinity(0, sizeof cpus, &cpus)); }),
+            "done");
+  EXPECT_EQ(
+      in_sandbox([&] { return static_cast<long>(::sched_setaffinity(::getppid(), sizeof cpus, &cpus)); }),
+      "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::setpriority(PRIO_PROCESS, 0, 19)); }), "EPERM");
 }
 
 TEST_F(WorkerSandbox, StillDiesOfItsOwnSignals) {

@@ -120,6 +120,12 @@ class Privileges(harness.SystemTest):
                     self.assertEqual(len(re.findall("^ddprof:", result.stderr, re.MULTILINE)), 1, result.stderr)
                     self.assertFalse(os.path.exists(self.path("ran")))
 
+    def test_profiles_are_for_their_owner(self):
+        for mode, output in (([], "own.pb.gz"), (["record", "-q"], "own.folded")):
+            self.assertEqual(self.ddprof(*mode, "-O", self.path(output), "true", umask=0).returncode, 0)
+            harness.wait_for(lambda: os.path.exists(self.path(output)), 20, "the profile")
+            self.assertEqual(stat.S_IMODE(os.stat(self.path(output)).st_mode), 0o600)
+
     def test_a_user_without_a_place_for_profiles(self):
         folder = self.path("of_root")
         os.makedirs(folder, mode=0o700, exist_ok=True)
