@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
 #include "base/truncated_files.hpp"
@@ -44,6 +45,16 @@ Result<void> check_may_look_at(Pid pid) {
                    "run ddprof as the user of the process, or without --drop-caps");
 }
 
+// The addresses of /proc/kallsyms are zeros for who may not see them; one of the first hundred tells.
+bool may_name_kernel_functions() {
+  std::ifstream file("/proc/kallsyms");
+  std::string line;
+  for (int count = 0; count < 100 && std::getline(file, line); ++count) {
+    if (line.substr(0, line.find(' ')).find_first_not_of('0') != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<void> apply_limits(const ProfilingRequest& request) {
@@ -73,6 +84,10 @@ Summary profile(PreparedProfiling& prepared, const PerfTarget& target, const Pro
   SessionOptions options = request.session;
   options.events = request.perf.events;
   options.samples_kernel = prepared.collector->samples_kernel();
+  if (request.privileges.drops_capabilities && options.samples_kernel && !may_name_kernel_functions())
+    options.notices.emplace_back(
+        "kernel functions have no names: those need CAP_SYSLOG, which --drop-caps gave up, or "
+        "kernel.perf_event_paranoid <= 1 with kernel.kptr_restrict 0");
   if (target.kind != PerfTarget::Kind::everything) options.root = target.pid;
   options.is_started_by_us = target.kind == PerfTarget::Kind::about_to_exec;
   // Whoever is not the target's parent asks /proc.

@@ -86,6 +86,12 @@ class Privileges(harness.SystemTest):
         for fields in (target, *profilers):
             self.assertEqual((fields["Uid"].split(), capabilities(fields)), ([str(harness.NOBODY)] * 4, NONE))
 
+    def test_what_is_lost_without_capabilities_is_said(self):
+        with harness.paranoid(2):
+            result = self.ddprof("record", "--drop-caps", "-O", self.path("lost.folded"), "dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=5000")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("kernel functions have no names", result.stderr)
+
     def attach(self, *prefix):
         target = subprocess.Popen([*prefix, self.puppet("split"), "1", "20"], stdout=subprocess.DEVNULL)
         self.addCleanup(target.communicate)
