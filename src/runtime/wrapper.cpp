@@ -111,8 +111,9 @@ int run_wrapped(const std::vector<std::string>& program, ProfilingRequest reques
     Pid target{::getpid()};
     DetachedProcess profiler =
         start_detached([&] { run_beside(target, std::move(writer), std::move(request)); });
+    answer = profiler.silent_child < 0 ? errno_error(errno, "fork").message : "";
     writer.reset();
-    answer = wait_until_ready(reader.get());
+    if (answer.empty()) answer = wait_until_ready(reader.get());
     if (answer != kReady) end_silent_child(profiler);
   }
   if (answer != kReady) request.say_error({ErrorCode::failed, "running without profiling: " + answer});

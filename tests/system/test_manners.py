@@ -170,6 +170,12 @@ class Surroundings(Manners):
         """Too few for the profiler: said in one line, and the target runs with its own limit."""
         self.assert_unnoticed(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8)), expect_profile=False, said="descriptors|open files")
 
+    @harness.needs_root
+    def test_no_process_left(self):
+        """The limit counts processes of a user who is not root, and has one: this."""
+        self.assert_unnoticed(["prlimit", "--nproc=1:1", "setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--"], expect_profile=False,
+                              said="running without profiling: fork")
+
     def test_little_memory(self):
         self.assert_unnoticed(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30)))
 
