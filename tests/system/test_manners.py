@@ -261,8 +261,8 @@ class Places(Manners):
     def test_a_program_that_is_gone(self):
         """In a mount namespace that nobody else sees, and deleted by itself as soon as it runs."""
         path = self.path("gone.pb.gz")
-        script = 'mount -t tmpfs tmpfs /mnt && cp "%s" /mnt/program && exec "%s" -F 499 -O "%s" sh -c "rm /mnt/program; exec \\$0 1 0.5" /mnt/program' % (self.puppet("split"), self.binary, path)
-        script = script.replace("rm /mnt/program; exec", "exec 9</mnt/program; rm /mnt/program; exec /proc/self/fd/9") .replace("/proc/self/fd/9 \\$0", "/proc/self/fd/9")
+        delete_and_run = "exec 9</mnt/program; rm /mnt/program; exec /proc/self/fd/9 1 0.5"
+        script = 'mount -t tmpfs tmpfs /mnt && cp "%s" /mnt/program && exec "%s" -F 499 -O "%s" sh -c "%s"' % (self.puppet("split"), self.binary, path, delete_and_run)
         result = self.run_command(["unshare", "--mount", "--", "sh", "-c", script])
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.wait_until_profiler_ends()
