@@ -19,6 +19,7 @@
 #include "export/file_destination.hpp"
 #include "runtime/program.hpp"
 #include "runtime/recorder.hpp"
+#include "runtime/standard_streams.hpp"
 #include "runtime/wrapper.hpp"
 
 namespace ddprof {
@@ -97,13 +98,8 @@ int report(const Options& options) {
 }
 
 int exec_unprofiled(const Options& options) {
-  if (auto found = find_program(options.program[0]); !found) {
-    say_error(found.error());
-    return exit_status_of(found.error());
-  }
-  Error error = exec_program(options.program);
-  say_error(error);
-  return exit_status_of(error);
+  if (auto refused = refuse_to_run(options.program[0], privilege_limits(options), say_error)) return *refused;
+  return exec_limited(options.program, privilege_limits(options), say_error);
 }
 
 Result<void> write_captured_config(const Options& options) {
@@ -148,7 +144,7 @@ int run_command(const Options& options) {
     say_error(written.error());
     return 1;
   }
-  if (options.show_config) fmt::print(stderr, "{}", show_config(options));
+  if (options.show_config) print_to_standard_error(show_config(options));
   if (options.command == Command::configuration) return 0;
   return run_profiling(options);
 }

@@ -7,9 +7,17 @@
 #include "cli/commands.hpp"
 #include "cli/option_parser.hpp"
 #include "cli/profiling_request.hpp"
+#include "runtime/privileges.hpp"
+#include "runtime/program.hpp"
+#include "runtime/standard_streams.hpp"
 
 int main(int count, char** arguments) {
   using namespace ddprof;
+  fill_closed_standard_streams();
+  if (auto own = refuse_borrowed_identity(); !own) {
+    say_error(own.error());
+    return kExitNotExecutable;
+  }
   auto environment = [](const std::string& name) -> std::optional<std::string> {
     const char* value = std::getenv(name.c_str());
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;

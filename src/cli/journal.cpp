@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/unique_fd.hpp"
+#include "runtime/standard_streams.hpp"
 
 namespace ddprof {
 
@@ -65,8 +66,10 @@ void Journal::write(LogLevel level, std::string_view text) const {
   if (mode_ == "syslog") {
     ::syslog(LOG_DAEMON | syslog_priority(level), "ddprof: %.*s", static_cast<int>(text.size()), text.data());
   } else if (mode_ == "stdout" || mode_ == "stderr") {
-    fmt::print(mode_ == "stdout" ? stdout : stderr, "ddprof: {}\n", text);
-    std::fflush(nullptr);
+    const std::string line = fmt::format("ddprof: {}\n", text);
+    if (mode_ == "stderr") return print_to_standard_error(line);
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fflush(stdout);
   } else {
     append_to(mode_, text);
   }

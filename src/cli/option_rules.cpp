@@ -139,6 +139,16 @@ Result<void> check_duration(const Options& options) {
                      "use it with -p, -g or: ddprof record --duration SECONDS program");
 }
 
+Result<void> check_privileges(const Options& options) {
+  if (options.drop_caps && options.global)
+    return usage_error("--drop-caps: -g looks at processes of others, which needs capabilities",
+                       "start it with only those that docs/permissions.md names");
+  const bool is_wrong = options.program.empty() && !options.switch_user.empty() &&
+                        origin_of(options, "switch-user").kind == Origin::Kind::command_line;
+  if (!is_wrong) return {};
+  return usage_error("--switch-user: is for a program that ddprof starts", "leave it out with -p and -g");
+}
+
 // Commands that read files have a few options of their own, and no others.
 Result<void> check_options_of(std::string_view command, OptionGroup group, const Options& options) {
   for (std::size_t option = 0; option < options.origins.size(); ++option) {
@@ -187,6 +197,7 @@ Result<void> apply_option_rules(Options& options) {
   TRY(choose_command(options));
   TRY(choose_events(options));
   TRY(check_duration(options));
+  TRY(check_privileges(options));
   choose_service(options);
   tell_what_has_no_effect(options);
   return {};

@@ -76,6 +76,17 @@ TEST(OptionRules, AFrequencyFromTheFileYieldsToARateOnTheCommandLine) {
   EXPECT_EQ(events_of(fixture.parsed({"-e", "hINST", "x"})), "hINST@99");
 }
 
+TEST(OptionRules, APrivilegeThatCannotBeGivenUpIsNotIgnored) {
+  EXPECT_TRUE(parsed({"--drop-caps", "-p", "1"}).drop_caps);
+  EXPECT_THAT(failure({"--drop-caps", "-g"}).message, HasSubstr("--drop-caps: -g"));
+  EXPECT_EQ(parsed({"--switch-user", "www", "x"}).switch_user, "www");
+  EXPECT_THAT(failure({"--switch-user", "www", "-p", "1"}).message, HasSubstr("--switch-user: "));
+  OptionFixture fixture;
+  fixture.variables = {{"DD_PROFILING_DROP_CAPS", "true"}, {"DD_PROFILING_SWITCH_USER", "www"}};
+  EXPECT_TRUE(fixture.parsed({"x"}).drop_caps);
+  EXPECT_EQ(fixture.parsed({"-p", "1"}).switch_user, "www");  // which has nobody to be used for
+}
+
 TEST(OptionRules, ABadEventFailsWithItsOwnSentence) {
   EXPECT_EQ(failure({"-e", "sCPUU", "x"}).message, "event sCPUU: unknown name; did you mean sCPU?");
 }

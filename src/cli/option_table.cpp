@@ -29,7 +29,9 @@ const auto kRows = std::to_array<OptionRow>({
      .group = Group::target, .level = Level::extended, .help = "processes to follow at once; -1: no limit", .low = -1,
      .has_effect = false},
     {.name = "switch-user", .environment = "DD_PROFILING_SWITCH_USER", .slot = &Options::switch_user, .value = "USER",
-     .group = Group::target, .level = Level::extended, .help = "run the program as this user", .has_effect = false},
+     .group = Group::target, .level = Level::extended, .help = "run the program as this user: a name, or UID:GID"},
+    {.name = "drop-caps", .environment = "DD_PROFILING_DROP_CAPS", .slot = &Options::drop_caps, .group = Group::target,
+     .level = Level::extended, .help = "no capability for the program, nor for the profiler once it has opened its events"},
 
     // How to sample
     {.name = "event", .letter = 'e', .environment = "DD_PROFILING_NATIVE_EVENTS", .slot = &Options::event_texts,

@@ -54,6 +54,7 @@ struct Options {
   bool global = false;
   std::int64_t maximum_pids = 100;  // -1: no limit
   std::string switch_user;
+  bool drop_caps = false;
   bool enable = true;  // false: only run the program
 
   // Sampling

@@ -16,6 +16,7 @@
 #include "cli/metrics_reporter.hpp"
 #include "cli/option_table.hpp"
 #include "export/file_destination.hpp"
+#include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
 #include "unwind/stack_case_files.hpp"
 
@@ -67,7 +68,8 @@ Result<std::unique_ptr<Destination>> own(Result<Kind> destination) {
 }
 
 bool is_directory(const std::string& path) {
-  return path.ends_with('/') || std::filesystem::is_directory(path);
+  std::error_code unknown;  // in a folder that we may not enter: who writes there will say so
+  return path.ends_with('/') || std::filesystem::is_directory(path, unknown);
 }
 
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
@@ -127,23 +129,26 @@ auto stack_case_recorder(std::string directory) {
     auto written =
         recorded ? write_stack_case(directory, *recorded) : Result<void>(std::move(recorded).error());
     if (!written) return say_error(written.error());
-    fmt::print(stderr, "ddprof: stack of {} frames recorded in {}\n", stack.frames.size(), directory);
+    print_to_standard_error(
+        fmt::format("ddprof: stack of {} frames recorded in {}\n", stack.frames.size(), directory));
   };
 }
 
 void print_progress(const Summary& summary) {
-  fmt::print(stderr, "\r\033[Kddprof: {:.0f} s, {} samples, {} lost",
-             std::chrono::duration<double>(summary.duration).count(), with_thousands(summary.stacks),
-             with_thousands(summary.collector.lost_records));
-  std::fflush(stderr);
+  print_to_standard_error(fmt::format("\r\033[Kddprof: {:.0f} s, {} samples, {} lost",
+                                      std::chrono::duration<double>(summary.duration).count(),
+                                      with_thousands(summary.stacks),
+                                      with_thousands(summary.collector.lost_records)));
 }
 
 }  // namespace
 
 void say_error(const Error& error) {
-  fmt::print(stderr, "ddprof: {}\n", error.message);
-  if (!error.hint.empty()) fmt::print(stderr, "  try: {}\n", error.hint);
+  std::string hint = error.hint.empty() ? "" : fmt::format("  try: {}\n", error.hint);
+  print_to_standard_error(fmt::format("ddprof: {}\n{}", error.message, hint));
 }
+
+PrivilegeLimits privilege_limits(const Options& options) { return {options.drop_caps, options.switch_user}; }
 
 ProfilingRequest make_profiling_request(const Options& options) {
   ProfilingRequest request;
@@ -179,6 +184,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
                                  Pid target) { return make_destination(options, directory, target); };
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
+  request.privileges = privilege_limits(options);
   const bool is_mode_chosen =
       !options.origins.empty() && origin_of(options, "log-mode").kind != Origin::Kind::default_value;
   const Journal journal(options.log_mode, is_mode_chosen, options.log_level,
@@ -195,7 +201,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
                                                     request.session.on_progress)](const Summary& summary) {
     std::fflush(stdout);
     if (quiet && !summary.outcome.first_error) return;
-    fmt::print(stderr, "{}{}", has_progress ? "\r\033[K" : "", render_summary(summary));
+    print_to_standard_error((has_progress ? "\r\033[K" : "") + render_summary(summary));
   };
   return request;
 }

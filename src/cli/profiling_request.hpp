@@ -7,6 +7,7 @@ namespace ddprof {
 
 // What the options mean for a run: events and rings, periods, destinations, and who prints what.
 ProfilingRequest make_profiling_request(const Options& options);
+PrivilegeLimits privilege_limits(const Options& options);
 
 // "ddprof: message" and the cure under it, on standard error.
 void say_error(const Error& error);

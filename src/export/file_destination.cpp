@@ -58,7 +58,7 @@ Result<void> write_file_atomically(const std::string& path, const std::string& c
   std::string temporary = is_special ? path : fmt::format("{}.{}.tmp", path, ::getpid());
   int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_special ? 0 : O_CREAT | O_EXCL);
   if (!is_special) ::unlink(temporary.c_str());
-  UniqueFd fd(::open(temporary.c_str(), flags, 0644));
+  UniqueFd fd(::open(temporary.c_str(), flags, 0600));
   if (!fd.is_open()) return errno_error(errno, "open " + temporary);
   auto written = write_all(fd.get(), path, content);
   if (is_special) return written;

@@ -1,12 +1,15 @@
 #include "runtime/profiling.hpp"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
+#include "base/unique_fd.hpp"
 #include "runtime/charged_time.hpp"
 
 namespace ddprof {
@@ -33,6 +36,24 @@ Result<void> set_affinity(const std::string& mask) {
   return {};
 }
 
+// Without capabilities the kernel shows us processes of our own user, with no more rights than we have.
+Result<void> check_may_look_at(Pid pid) {
+  UniqueFd maps(::open(fmt::format("/proc/{}/maps", to_int(pid)).c_str(), O_RDONLY | O_CLOEXEC));
+  if (maps.is_open() || errno == ENOENT) return {};
+  return with_hint(errno_error(errno, fmt::format("--drop-caps: look at process {}", to_int(pid))),
+                   "run ddprof as the user of the process, or without --drop-caps");
+}
+
+// The addresses of /proc/kallsyms are zeros for who may not see them; one of the first hundred tells.
+bool may_name_kernel_functions() {
+  std::ifstream file("/proc/kallsyms");
+  std::string line;
+  for (int count = 0; count < 100 && std::getline(file, line); ++count) {
+    if (line.substr(0, line.find(' ')).find_first_not_of('0') != std::string::npos) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<void> apply_limits(const ProfilingRequest& request) {
@@ -45,10 +66,16 @@ Result<void> apply_limits(const ProfilingRequest& request) {
 
 Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingRequest& request) {
   PreparedProfiling prepared;
-  prepared.destination = TRY(request.make_destination(target.pid));
   prepared.collector = TRY(PerfCollector::open(target, request.perf));
   if (target.kind == PerfTarget::Kind::about_to_exec)
     prepared.charged = std::make_shared<ChargedTime>(target.pid);
+  // All that needs rights is open. Without capabilities only its own user may look at the target; whether
+  // that user can write profiles is seen here and not after the first period.
+  if (request.privileges.drops_capabilities) {
+    TRY(limit_privileges(request.privileges));
+    if (target.kind == PerfTarget::Kind::running_process) TRY(check_may_look_at(target.pid));
+  }
+  prepared.destination = TRY(request.make_destination(target.pid));
   return prepared;
 }
 
@@ -57,6 +84,10 @@ SessionOptions session_options(const PreparedProfiling& prepared, const PerfTarg
   SessionOptions options = request.session;
   options.events = request.perf.events;
   options.samples_kernel = prepared.collector->samples_kernel();
+  if (request.privileges.drops_capabilities && options.samples_kernel && !may_name_kernel_functions())
+    options.notices.emplace_back(
+        "kernel functions have no names: those need CAP_SYSLOG, which --drop-caps gave up, or "
+        "kernel.perf_event_paranoid <= 1 with kernel.kptr_restrict 0");
   if (target.kind != PerfTarget::Kind::everything) options.root = target.pid;
   options.is_started_by_us = target.kind == PerfTarget::Kind::about_to_exec;
   // Whoever is not the target's parent asks /proc.

@@ -8,6 +8,7 @@
 #include "collect/perf/perf_collector.hpp"
 #include "export/destination.hpp"
 #include "runtime/charged_time.hpp"
+#include "runtime/privileges.hpp"
 #include "session/session.hpp"
 
 namespace ddprof {
@@ -19,6 +20,7 @@ struct ProfilingRequest {
   std::function<Result<std::unique_ptr<Destination>>(Pid target)> make_destination;
   std::optional<int> nice;
   std::string cpu_affinity;  // hexadecimal mask
+  PrivilegeLimits privileges;
   bool quiet = false;
   bool has_fault_info = true;
   std::function<void(const Error&)> say_error;  // one line on the user's terminal or log

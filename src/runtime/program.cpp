@@ -22,6 +22,11 @@ Result<std::string> check_executable(const std::string& path) {
   return path;
 }
 
+Error cannot_limit(const std::string& program, Error error) {
+  error.message = fmt::format("cannot run {}: {}", program, error.message);
+  return error;
+}
+
 }  // namespace
 
 Result<std::string> find_program(const std::string& name) {
@@ -51,6 +56,30 @@ Error exec_program(const std::vector<std::string>& program) {
   arguments.push_back(nullptr);
   ::execvp(arguments[0], arguments.data());
   return errno_error(errno, "cannot run " + program[0]);
+}
+
+std::optional<int> refuse_to_run(const std::string& name, const PrivilegeLimits& limits,
+                                 const std::function<void(const Error&)>& say_error) {
+  if (auto found = find_program(name); !found) {
+    say_error(found.error());
+    return exit_status_of(found.error());
+  }
+  if (auto possible = check_can_limit(limits); !possible) {
+    say_error(cannot_limit(name, std::move(possible).error()));
+    return kExitNotExecutable;
+  }
+  return std::nullopt;
+}
+
+int exec_limited(const std::vector<std::string>& program, const PrivilegeLimits& limits,
+                 const std::function<void(const Error&)>& say_error) {
+  if (auto limited = limit_privileges(limits); !limited) {
+    say_error(cannot_limit(program[0], std::move(limited).error()));
+    return kExitNotExecutable;
+  }
+  Error error = exec_program(program);
+  say_error(error);
+  return exit_status_of(error);
 }
 
 }  // namespace ddprof

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/unique_fd.hpp"
+#include "runtime/orphans.hpp"
 #include "runtime/program.hpp"
 #include "runtime/supervisor.hpp"
 
@@ -28,7 +29,7 @@ struct HeldChild {
   UniqueFd failed;  // errno of a failed exec; end of file when it has succeeded
 };
 
-Result<HeldChild> fork_held(const std::vector<std::string>& program) {
+Result<HeldChild> fork_held(const std::vector<std::string>& program, const ProfilingRequest& request) {
   std::array<int, 2> start{};
   std::array<int, 2> failed{};
   if (::pipe2(start.data(), O_CLOEXEC) != 0) return errno_error(errno, "pipe");
@@ -43,6 +44,10 @@ Result<HeldChild> fork_held(const std::vector<std::string>& program) {
     start_writer.reset();  // else we would wait for ourselves when the profiler dies
     char go = 0;
     if (::read(start_reader.get(), &go, 1) != 1) std::_Exit(kExitNotExecutable);
+    if (auto limited = limit_privileges(request.privileges); !limited) {
+      request.say_error(limited.error());
+      std::_Exit(kExitNotExecutable);
+    }
     [[maybe_unused]] Error error = exec_program(program);
     int reason = errno;
     [[maybe_unused]] ssize_t written = ::write(failed_writer.get(), &reason, sizeof reason);
@@ -164,11 +169,9 @@ void supervise_child(PreparedProfiling& prepared, const PerfTarget& target, Prof
 }  // namespace
 
 int run_recorded(const std::vector<std::string>& program, ProfilingRequest request) {
-  if (auto found = find_program(program[0]); !found) {
-    request.say_error(found.error());
-    return exit_status_of(found.error());
-  }
-  auto child = fork_held(program);
+  if (auto refused = refuse_to_run(program[0], request.privileges, request.say_error)) return *refused;
+  leave_orphans_behind();
+  auto child = fork_held(program, request);
   if (!child) {
     request.say_error(child.error());
     return kExitNotExecutable;

@@ -13,6 +13,7 @@
 #include "base/truncated_files.hpp"
 #include "runtime/note_channel.hpp"
 #include "runtime/signal_inbox.hpp"
+#include "runtime/worker_sandbox.hpp"
 
 namespace ddprof {
 
@@ -93,6 +94,8 @@ void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const Pro
     std::_Exit(kNoWork);
   }
   SessionOptions options = session_options(prepared, target, request);
+  if (auto entered = enter_worker_sandbox(); !entered)
+    options.notices.push_back("the profiler runs without a sandbox: " + entered.error().message);
   options.continuity = &shared.continuity;
   options.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };
   Session session(*prepared.collector, *prepared.destination, std::move(options));

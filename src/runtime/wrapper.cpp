@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -12,7 +10,9 @@
 #include <cstdlib>
 
 #include "base/unique_fd.hpp"
+#include "runtime/detached_process.hpp"
 #include "runtime/program.hpp"
+#include "runtime/standard_streams.hpp"
 #include "runtime/supervisor.hpp"
 
 namespace ddprof {
@@ -23,23 +23,17 @@ namespace {
 constexpr int kReadyTimeoutMilliseconds = 2000;
 constexpr std::string_view kReady = "ready";
 
-// fork() without SIGCHLD at the end: the target may have that signal blocked, and would find it pending after
-// exec.
-pid_t fork_silently() {
-  return static_cast<pid_t>(::syscall(SYS_clone, 0, nullptr, nullptr, nullptr, nullptr));
-}
-
 // The daemon keeps nothing of the user's but a terminal to print its summary on: whoever reads our standard
 // output through a pipe must see it end when the target ends.
 void let_go_of_the_users_descriptors(int keep, bool keep_output) {
   bool has_terminal = ::isatty(STDERR_FILENO) == 1;
-  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  UniqueFd null = open_nothing();
   ::dup2(null.get(), STDIN_FILENO);
   if (!keep_output) ::dup2(null.get(), STDOUT_FILENO);
   if (!has_terminal && !keep_output) ::dup2(null.get(), STDERR_FILENO);
   null.reset();
-  if (keep > STDERR_FILENO + 1) ::syscall(SYS_close_range, STDERR_FILENO + 1, keep - 1, 0);
-  ::syscall(SYS_close_range, keep + 1, ~0U, 0);
+  close_descriptors(STDERR_FILENO + 1, static_cast<unsigned>(keep) - 1);
+  close_descriptors(static_cast<unsigned>(keep) + 1);
 }
 
 void reset_signals() {
@@ -91,34 +85,34 @@ std::string wait_until_ready(int fd) {
   }
 }
 
+// With init the kernel ends every process of the namespace, at once.
+Error no_last_profile() {
+  return with_hint(make_error(ErrorCode::unsupported,
+                              "the program is init of its PID namespace and takes the profiler with it "
+                              "before the profile is written"),
+                   "ddprof record, or --output FOLDER for a profile of each period");
+}
+
 }  // namespace
 
 int run_wrapped(const std::vector<std::string>& program, ProfilingRequest request) {
-  if (auto found = find_program(program[0]); !found) {
-    request.say_error(found.error());
-    return exit_status_of(found.error());
-  }
+  if (auto refused = refuse_to_run(program[0], request.privileges, request.say_error)) return *refused;
   std::array<int, 2> pipe{};
   std::string answer = "cannot make a pipe";
   if (::pipe2(pipe.data(), O_CLOEXEC) == 0) {
     UniqueFd reader(pipe[0]);
     UniqueFd writer(pipe[1]);
     Pid target{::getpid()};
-    pid_t middle = fork_silently();
-    if (middle == 0) {
-      // Its parent is gone at once, so the profiler is nobody's child but init's.
-      if (fork_silently() == 0) run_beside(target, std::move(writer), std::move(request));
-      std::_Exit(0);
-    }
+    DetachedProcess profiler =
+        start_detached([&] { run_beside(target, std::move(writer), std::move(request)); });
+    answer = profiler.silent_child < 0 ? errno_error(errno, "fork").message : "";
     writer.reset();
-    while (::waitpid(middle, nullptr, __WALL) < 0 && errno == EINTR) {
-    }
-    answer = wait_until_ready(reader.get());
+    if (answer.empty()) answer = wait_until_ready(reader.get());
+    if (answer != kReady) end_silent_child(profiler);
   }
   if (answer != kReady) request.say_error({ErrorCode::failed, "running without profiling: " + answer});
-  Error error = exec_program(program);
-  request.say_error(error);
-  return exit_status_of(error);
+  if (answer == kReady && ::getpid() == 1 && !request.session.period) request.say_error(no_last_profile());
+  return exec_limited(program, request.privileges, request.say_error);
 }
 
 }  // namespace ddprof

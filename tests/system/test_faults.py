@@ -125,7 +125,7 @@ class Faults(harness.SystemTest):
         service.wait_for_profiles(2)
         self.assertEqual(service.wait_for_worker(after=service.worker), worker)
         seconds = service.end()
-        self.assert_adds_up(service.read_profiles(), seconds, 0.3)
+        self.assert_adds_up(service.read_profiles(), seconds, 0.1)
         return service
 
     def test_worker_killed(self):

@@ -1,5 +1,8 @@
 #include "collect/perf/cpu_list.hpp"
 
+#include <sched.h>
+
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -25,6 +28,18 @@ bool take_character(std::string_view& text, char character) {
   return true;
 }
 
+// Those that we may run on; so may the target, which inherits it.
+Result<std::vector<int>> own_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return errno_error(errno, "sched_getaffinity");
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
 }  // namespace
 
 Result<std::vector<int>> parse_cpu_list(std::string_view text) {
@@ -43,11 +58,10 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text) {
 }
 
 Result<std::vector<int>> online_cpus() {
-  constexpr const char* kPath = "/sys/devices/system/cpu/online";
-  std::ifstream file(kPath);
+  std::ifstream file("/sys/devices/system/cpu/online");
   std::string line;
-  if (!std::getline(file, line)) return make_error(ErrorCode::failed, "read {}: no line", kPath);
-  return parse_cpu_list(line);
+  // A chroot may have no /sys.
+  return std::getline(file, line) ? parse_cpu_list(line) : own_cpus();
 }
 
 }  // namespace ddprof

@@ -1,0 +1,83 @@
+#include "runtime/detached_process.hpp"
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "runtime/orphans.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// fork() with another signal at the end, or with none: the target may have SIGCHLD blocked, and would find it
+// pending after exec.
+pid_t fork_signalling(int signal) {
+  return static_cast<pid_t>(::syscall(SYS_clone, signal, nullptr, nullptr, nullptr, nullptr));
+}
+
+constexpr int kNoSignal = 0;
+
+// Of the program that became us by exec.
+bool has_children() {
+  siginfo_t ended{};
+  return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
+}
+
+void wait_for_end(pid_t child) {
+  while (::waitpid(child, nullptr, __WALL) < 0 && errno == EINTR) {
+  }
+}
+
+// While SIGCHLD is ignored an ended child is forgotten at once: no zombie, no signal, no usage. For who has
+// no other children: those would be forgotten too.
+class ForgottenChildren {
+ public:
+  ForgottenChildren() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGCHLD, &ignore, &before_);
+  }
+  ~ForgottenChildren() { ::sigaction(SIGCHLD, &before_, nullptr); }
+  ForgottenChildren(const ForgottenChildren&) = delete;
+  ForgottenChildren& operator=(const ForgottenChildren&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+// The child ends at once, and so the grandchild is nobody's but init's.
+DetachedProcess fork_twice(int signal_of_child, const std::function<void()>& life) {
+  pid_t child = fork_signalling(signal_of_child);
+  if (child == 0) {
+    if (fork_signalling(kNoSignal) == 0) life();
+    std::_Exit(0);
+  }
+  if (child > 0) wait_for_end(child);
+  return {.silent_child = child < 0 ? -1 : 0};
+}
+
+}  // namespace
+
+DetachedProcess start_detached(const std::function<void()>& life) {
+  if (adopts_orphans()) {
+    pid_t child = fork_signalling(kNoSignal);
+    if (child == 0) life();
+    return {.silent_child = child};
+  }
+  if (has_children()) return fork_twice(kNoSignal, life);
+  ForgottenChildren forgotten;
+  return fork_twice(SIGCHLD, life);
+}
+
+void end_silent_child(const DetachedProcess& process) {
+  if (process.silent_child <= 0) return;
+  ::kill(process.silent_child, SIGKILL);
+  wait_for_end(process.silent_child);
+}
+
+}  // namespace ddprof

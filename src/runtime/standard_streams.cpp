@@ -1,0 +1,81 @@
+#include "runtime/standard_streams.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+namespace ddprof {
+
+namespace {
+
+// Holds SIGPIPE back from this thread, and swallows one that came meanwhile.
+class WithoutBrokenPipes {
+ public:
+  WithoutBrokenPipes() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending{};
+    ::sigpending(&pending);
+    was_pending_ = ::sigismember(&pending, SIGPIPE) == 1;
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutBrokenPipes() {
+    timespec at_once{};
+    if (!was_pending_) {
+      while (::sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+      }
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutBrokenPipes(const WithoutBrokenPipes&) = delete;
+  WithoutBrokenPipes& operator=(const WithoutBrokenPipes&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
+}  // namespace
+
+UniqueFd open_nothing() {
+  UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  // A root without /dev still has itself; nothing can be read from or written to a bare path.
+  return null.is_open() ? std::move(null) : UniqueFd(::open("/", O_PATH | O_CLOEXEC));
+}
+
+void fill_closed_standard_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0) continue;
+    UniqueFd filled = open_nothing();  // the lowest number that is free
+    if (filled.get() == stream) [[maybe_unused]]
+      int kept = filled.release();
+  }
+}
+
+void close_descriptors(unsigned first, unsigned last) {
+  if (first > last || ::syscall(SYS_close_range, first, last, 0) == 0) return;
+  // Before Linux 5.9, or under a filter that has never heard of it.
+  constexpr unsigned kMost = 1U << 16U;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max > kMost) limit.rlim_max = kMost;
+  unsigned end = std::min(last, static_cast<unsigned>(limit.rlim_max));
+  for (unsigned fd = first; fd <= end; ++fd) ::close(static_cast<int>(fd));
+}
+
+void print_to_standard_error(std::string_view text) {
+  WithoutBrokenPipes quiet;
+  while (!text.empty()) {
+    ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+}  // namespace ddprof

@@ -1,0 +1,208 @@
+#include "runtime/worker_sandbox.hpp"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "runtime/privileges.hpp"
+#include "runtime/syscall_filter.hpp"
+
+namespace ddprof {
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kHasSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kHasSanitizer = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kHasSanitizer = false;
+#endif
+
+// Calls that only the older of the two architectures has; newer C libraries use those with "at" everywhere.
+void allow_old_calls([[maybe_unused]] SyscallFilter& filter) {
+#if defined(__x86_64__)
+  filter.allow({SYS_open,   SYS_stat,         SYS_lstat,      SYS_access,  SYS_readlink, SYS_poll,
+                SYS_select, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd, SYS_pipe,     SYS_dup2,
+                SYS_mkdir,  SYS_rmdir,        SYS_rename,     SYS_unlink,  SYS_link,     SYS_chmod,
+                SYS_time,   SYS_getdents,     SYS_arch_prctl});
+#endif
+}
+
+// Calls that Debian 12's headers do not name. They have one number everywhere.
+constexpr long kFutexWake = 454;  // Linux 6.7
+constexpr long kFutexWait = 455;
+constexpr long kMseal = 462;  // Linux 6.10
+
+void allow_memory_and_threads(SyscallFilter& filter) {
+  filter.allow({SYS_futex,
+                SYS_futex_waitv,
+                kFutexWake,
+                kFutexWait,
+                SYS_brk,
+                SYS_munmap,
+                SYS_mremap,
+                SYS_madvise,
+                kMseal,
+                SYS_membarrier,
+                SYS_rseq,
+                SYS_set_robust_list,
+                SYS_get_robust_list,
+                SYS_set_tid_address,
+                SYS_memfd_create,
+                SYS_mincore,
+                SYS_sched_yield,
+                SYS_sched_getaffinity,
+                SYS_sched_getparam,
+                SYS_sched_getscheduler,
+                SYS_getcpu,
+                SYS_exit,
+                SYS_exit_group});
+  // Libraries may be loaded (name services do), but no code is made.
+  filter.allow_if_any(SYS_mmap, {{.argument = 2, .mask = PROT_EXEC, .value = 0},
+                                 {.argument = 3, .mask = MAP_ANONYMOUS, .value = 0}});
+  filter.allow_if_any(SYS_mprotect, {{.argument = 2, .mask = PROT_EXEC, .value = 0}});
+  // Threads yes, processes no. What clone3 is asked for lies in memory, out of sight: who is told that there
+  // is no such call asks clone.
+  filter.allow_if_any(SYS_clone, {{.argument = 0, .mask = CLONE_THREAD, .value = CLONE_THREAD}});
+}
+
+void allow_files(SyscallFilter& filter) {
+  filter.allow({SYS_read,
+                SYS_pread64,
+                SYS_readv,
+                SYS_preadv,
+                SYS_preadv2,
+                SYS_write,
+                SYS_pwrite64,
+                SYS_writev,
+                SYS_pwritev,
+                SYS_pwritev2,
+                SYS_lseek,
+                SYS_openat,
+                SYS_openat2,
+                SYS_close,
+                SYS_close_range,
+                SYS_fstat,
+                SYS_newfstatat,
+                SYS_statx,
+                SYS_statfs,
+                SYS_fstatfs,
+                SYS_faccessat,
+                SYS_faccessat2,
+                SYS_readlinkat,
+                SYS_getdents64,
+                SYS_getcwd,
+                SYS_flock,
+                SYS_dup,
+                SYS_dup3,
+                SYS_fadvise64,
+                SYS_readahead,
+                SYS_copy_file_range,
+                SYS_sendfile});
+  filter.allow({SYS_mkdirat, SYS_renameat2, SYS_renameat, SYS_unlinkat, SYS_linkat, SYS_fchmod, SYS_fchmodat,
+                SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_utimensat, SYS_umask});
+}
+
+// Descriptors can be told to send signals, to anybody; not by us.
+void allow_descriptor_flags(SyscallFilter& filter) {
+  using Test = SyscallFilter::ArgumentTest;
+  auto command = [](int value) { return Test{.argument = 1, .value = static_cast<std::uint32_t>(value)}; };
+  filter.allow_if_any(
+      SYS_fcntl, {command(F_DUPFD), command(F_DUPFD_CLOEXEC), command(F_GETFD), command(F_SETFD),
+                  command(F_GETFL), command(F_SETFL), command(F_GETLK), command(F_SETLK), command(F_SETLKW),
+                  command(F_OFD_GETLK), command(F_OFD_SETLK), command(F_OFD_SETLKW), command(F_ADD_SEALS),
+                  command(F_GET_SEALS), command(F_GETPIPE_SZ), command(F_SETPIPE_SZ)});
+}
+
+void allow_waiting_and_talking(SyscallFilter& filter) {
+  filter.allow({SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2,
+                SYS_eventfd2, SYS_pipe2, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime,
+                SYS_signalfd4, SYS_pidfd_open, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime,
+                SYS_clock_getres, SYS_gettimeofday, SYS_restart_syscall});
+  filter.allow({SYS_connect, SYS_bind, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg,
+                SYS_recvmmsg, SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_setsockopt, SYS_getsockopt,
+                SYS_socketpair});
+  // Agents, servers, and how the C library learns which addresses the machine has.
+  filter.allow_if_any(SYS_socket,
+                      {{.value = AF_UNIX}, {.value = AF_INET}, {.value = AF_INET6}, {.value = AF_NETLINK}});
+}
+
+void allow_looking_around(SyscallFilter& filter) {
+  filter.allow({SYS_getpid,  SYS_gettid,      SYS_getppid,   SYS_getuid,    SYS_geteuid,
+                SYS_getgid,  SYS_getegid,     SYS_getresuid, SYS_getresgid, SYS_getgroups,
+                SYS_getpgid, SYS_getsid,      SYS_getrusage, SYS_times,     SYS_uname,
+                SYS_sysinfo, SYS_getpriority, SYS_capget,    SYS_getrandom, SYS_process_vm_readv});
+}
+
+void allow_own_affairs(SyscallFilter& filter) {
+  auto self = static_cast<std::uint32_t>(::getpid());
+  filter.allow({SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending,
+                SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack});
+  filter.allow_if_any(SYS_sched_setaffinity, {{.value = 0}, {.value = self}});
+  filter.allow_if_any(SYS_kill, {{.value = self}});
+  filter.allow_if_any(SYS_tgkill, {{.value = self}});
+  filter.allow_if_any(SYS_prlimit64, {{.value = 0}, {.value = self}});
+  filter.allow_if_any(SYS_prctl, {{.value = PR_SET_NAME},
+                                  {.value = PR_GET_NAME},
+                                  {.value = PR_SET_PDEATHSIG},
+                                  {.value = PR_GET_DUMPABLE},
+                                  {.value = PR_SET_DUMPABLE},
+                                  {.value = PR_SET_VMA},
+                                  {.value = PR_GET_NO_NEW_PRIVS},
+                                  {.value = PR_SET_NO_NEW_PRIVS},
+                                  {.value = PR_SET_TIMERSLACK}});
+  // Events, and harmless questions to terminals and sockets; typing into the user's terminal is not among
+  // them.
+  constexpr std::uint32_t kKind = _IOC_TYPEMASK << _IOC_TYPESHIFT;
+  filter.allow_if_any(SYS_ioctl, {{.argument = 1, .mask = kKind, .value = PERF_EVENT_IOC_ENABLE & kKind},
+                                  {.argument = 1, .value = TCGETS},
+                                  {.argument = 1, .value = TIOCGWINSZ},
+                                  {.argument = 1, .value = FIONREAD},
+                                  {.argument = 1, .value = FIONBIO}});
+}
+
+// ENOSYS would do, but whoever reads a trace should see that these were meant.
+void refuse_dangers(SyscallFilter& filter) {
+  filter.refuse(EPERM, {SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_writev, SYS_unshare, SYS_setns,
+                        SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_bpf, SYS_perf_event_open,
+                        SYS_userfaultfd, SYS_io_uring_setup, SYS_keyctl, SYS_add_key, SYS_request_key});
+  filter.refuse(
+      EPERM, {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setgroups,
+              SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_setpriority, SYS_setsid, SYS_setpgid});
+  filter.refuse(EPERM, {SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal,
+                        SYS_pidfd_getfd, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load,
+                        SYS_reboot, SYS_swapon, SYS_swapoff, SYS_settimeofday, SYS_clock_settime,
+                        SYS_adjtimex, SYS_sethostname, SYS_syslog, SYS_quotactl, SYS_acct});
+#if defined(__x86_64__)
+  filter.refuse(EPERM, {SYS_fork, SYS_vfork, SYS_iopl, SYS_ioperm, SYS_modify_ldt});
+#endif
+}
+
+}  // namespace
+
+Result<void> enter_worker_sandbox() {
+  if (kHasSanitizer) return {};
+  TRY(forbid_new_privileges());
+  SyscallFilter filter;
+  // What is used most is tried first, for kernels before 5.11, which do not remember the answers.
+  allow_waiting_and_talking(filter);
+  allow_memory_and_threads(filter);
+  allow_files(filter);
+  allow_descriptor_flags(filter);
+  allow_looking_around(filter);
+  allow_own_affairs(filter);
+  allow_old_calls(filter);
+  refuse_dangers(filter);
+  return std::move(filter).install();
+}
+
+}  // namespace ddprof

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "base/result.hpp"
+
+namespace ddprof {
+
+// The worker reads bytes that strangers wrote. From here on this process, with all its threads, can do what
+// profiling needs (read files and memory, write profiles, talk to an agent) and nothing else: no exec, no new
+// process, no ptrace, no signal to others, no change of identity, no mount, no BPF. For good. A call that is
+// refused answers as if the kernel did not know it, so that libraries fall back; a dangerous one is not
+// permitted.
+//
+// Builds with sanitizers stay outside: their runtimes do all kinds of things.
+Result<void> enter_worker_sandbox();
+
+}  // namespace ddprof

@@ -1,0 +1,216 @@
+#include "runtime/worker_sandbox.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+#include <netdb.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "base/read_file.hpp"
+#include "base/scratch_fixture.hpp"
+#include "runtime/in_child_fixture.hpp"
+
+namespace ddprof {
+namespace {
+
+bool stays_outside() {
+  return in_child([] { return enter_worker_sandbox() ? status_lines("Seccomp:") : ""; }) != "Seccomp:\t2\n";
+}
+
+// "done", or the name of the errno.
+std::string in_sandbox(const std::function<long()>& call) {
+  return in_child([&] {
+    if (!enter_worker_sandbox()) return std::string("outside");
+    errno = 0;
+    return call() >= 0 ? std::string("done") : std::string(::strerrorname_np(errno));
+  });
+}
+
+class WorkerSandbox : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (stays_outside()) GTEST_SKIP() << "a build with sanitizers, or a kernel without seccomp";
+  }
+};
+
+TEST_F(WorkerSandbox, ForbidsNewPrivileges) {
+  EXPECT_EQ(in_child([] { return enter_worker_sandbox() ? status_lines("NoNewPrivs") : ""; }),
+            "NoNewPrivs:\t1\n");
+}
+
+TEST_F(WorkerSandbox, RefusesToRunPrograms) {
+  EXPECT_EQ(in_sandbox([] { return ::execl("/bin/true", "true", nullptr); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_execveat, AT_FDCWD, "/bin/true", nullptr, nullptr, 0); }),
+            "EPERM");
+}
+
+TEST_F(WorkerSandbox, MakesThreadsAndNoProcesses) {
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::fork()); }), "EPERM");
+  EXPECT_EQ(
+      in_sandbox([] { return ::syscall(SYS_clone, CLONE_VM | SIGCHLD, nullptr, nullptr, nullptr, nullptr); }),
+      "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_clone3, nullptr, 0); }), "ENOSYS");
+  EXPECT_EQ(in_sandbox([] {
+              long ran = -1;
+              std::thread([&] { ran = 0; }).join();
+              return ran;
+            }),
+            "done");
+}
+
+TEST_F(WorkerSandbox, HoldsInThreadsOfBeforeAndAfter) {
+  EXPECT_EQ(
+      in_child([] {
+        std::atomic<bool> is_entered = false;
+        std::string answer;
+        std::thread before([&] {
+          is_entered.wait(false);
+          answer = ::syscall(SYS_setsid) < 0 ? ::strerrorname_np(errno) : "done";
+        });
+        bool entered = enter_worker_sandbox().ok();
+        is_entered = true;
+        is_entered.notify_all();
+        before.join();
+        std::thread([&] { answer += ::syscall(SYS_setsid) < 0 ? ::strerrorname_np(errno) : "done"; }).join();
+        return entered ? answer : "outside";
+      }),
+      "EPERMEPERM");
+}
+
+TEST_F(WorkerSandbox, SignalsOnlyItself) {
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::kill(::getpid(), 0)); }), "done");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::kill(::getppid(), 0)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::kill(-1, 0)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_tgkill, ::getpid(), ::gettid(), 0); }), "done");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_tgkill, ::getppid(), ::getppid(), 0); }), "EPERM");
+}
+
+TEST_F(WorkerSandbox, LetsNoDescriptorSignalOthersForIt) {
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::fcntl(0, F_SETOWN, ::getppid())); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::fcntl(0, F_SETSIG, SIGKILL)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::fcntl(0, F_DUPFD_CLOEXEC, 10)); }), "done");
+}
+
+TEST_F(WorkerSandbox, MovesOnlyItself) {
+  cpu_set_t cpus;
+  ::sched_getaffinity(0, sizeof cpus, &cpus);
+  EXPECT_EQ(in_sandbox([&] { return static_cast<long>(::sched_setaffinity(0, sizeof cpus, &cpus)); }),
+            "done");
+  EXPECT_EQ(
+      in_sandbox([&] { return static_cast<long>(::sched_setaffinity(::getppid(), sizeof cpus, &cpus)); }),
+      "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::setpriority(PRIO_PROCESS, 0, 19)); }), "EPERM");
+}
+
+TEST_F(WorkerSandbox, StillDiesOfItsOwnSignals) {
+  EXPECT_EQ(in_child([]() -> std::string {
+              if (!enter_worker_sandbox()) return "outside";
+              ::raise(SIGTERM);
+              return "alive";
+            }),
+            "ended with status 15");
+}
+
+TEST_F(WorkerSandbox, ReadsMemoryOfOthersAndDoesNotWriteIt) {
+  int secret = 42;
+  int copy = 0;
+  iovec here{&copy, sizeof copy};
+  iovec there{&secret, sizeof secret};
+  EXPECT_EQ(
+      in_sandbox([&] { return static_cast<long>(::process_vm_readv(::getpid(), &here, 1, &there, 1, 0)); }),
+      "done");
+  EXPECT_EQ(
+      in_sandbox([&] { return static_cast<long>(::process_vm_writev(::getpid(), &here, 1, &there, 1, 0)); }),
+      "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr); }), "EPERM");
+}
+
+TEST_F(WorkerSandbox, KeepsItsIdentityAndItsView) {
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::setuid(::getuid())); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::setresgid(0, 0, 0)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::chroot("/")); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::unshare(CLONE_NEWNS)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_mount, nullptr, "/", nullptr, 0, nullptr); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::prctl(PR_SET_SECCOMP, 0, 0, 0, 0)); }), "EPERM");
+}
+
+TEST_F(WorkerSandbox, AsksTheKernelForNothingThatRuns) {
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_bpf, 0, nullptr, 0); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_finit_module, -1, "", 0); }), "EPERM");
+  perf_event_attr attributes{};
+  EXPECT_EQ(in_sandbox([&] { return ::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0); }), "EPERM");
+}
+
+TEST_F(WorkerSandbox, MakesNoCode) {
+  auto map = [](int protection) {
+    void* memory = ::mmap(nullptr, 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? -1L : 0L;
+  };
+  EXPECT_EQ(in_sandbox([&] { return map(PROT_READ | PROT_WRITE); }), "done");
+  EXPECT_EQ(in_sandbox([&] { return map(PROT_READ | PROT_EXEC); }), "EPERM");
+  void* page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_EQ(in_sandbox([&] { return static_cast<long>(::mprotect(page, 4096, PROT_READ | PROT_EXEC)); }),
+            "EPERM");
+  ::munmap(page, 4096);
+}
+
+TEST_F(WorkerSandbox, TalksToAgentsButDoesNotListen) {
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::socket(AF_UNIX, SOCK_STREAM, 0)); }), "done");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::socket(AF_INET, SOCK_STREAM, 0)); }), "done");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::socket(AF_PACKET, SOCK_RAW, 0)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::listen(0, 1)); }), "ENOSYS");
+  EXPECT_EQ(in_sandbox([] {
+              addrinfo* addresses = nullptr;
+              return ::getaddrinfo("localhost", "80", nullptr, &addresses) == 0 ? 0L : -1L;
+            }),
+            "done");
+}
+
+TEST_F(WorkerSandbox, DoesNotTypeIntoTerminals) {
+  char key = 'x';
+  EXPECT_EQ(in_sandbox([&] { return static_cast<long>(::ioctl(0, TIOCSTI, &key)); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::ioctl(-1, PERF_EVENT_IOC_DISABLE, 0)); }), "EBADF");
+}
+
+TEST_F(WorkerSandbox, ReadsAndWritesFiles) {
+  ScratchFolder folder;
+  EXPECT_EQ(in_sandbox([&] {
+              folder.write("new/profile.tmp", "content");
+              std::filesystem::rename(folder.path("new/profile.tmp"), folder.path("profile"));
+              return read_file(folder.path("profile")).value_or("") == "content" ? 0L : -1L;
+            }),
+            "done");
+}
+
+TEST_F(WorkerSandbox, RefusesTheCallsOfOtherArchitectures) {
+#if defined(__x86_64__)
+  constexpr long kX32Bit = 0x40000000;
+  EXPECT_EQ(in_sandbox([] { return ::syscall(kX32Bit + SYS_getpid); }), "ENOSYS");
+  long answer = 0;
+  EXPECT_EQ(in_child([&]() -> std::string {
+              if (!enter_worker_sandbox()) return "outside";
+              asm volatile("int $0x80" : "=a"(answer) : "a"(20L) : "memory");  // getpid of i386
+              return answer == -ENOSYS ? "refused" : "answered";
+            }),
+            "refused");
+#endif
+}
+
+}  // namespace
+}  // namespace ddprof
