@@ -52,7 +52,8 @@ struct Options {
   // Target
   std::optional<std::int64_t> pid;
   bool global = false;
-  std::int64_t maximum_pids = 100;  // -1: no limit
+  std::vector<std::string> include, exclude;  // with -g: conditions on processes, see ProcessCondition
+  std::int64_t maximum_pids = 100;            // -1: no limit
   std::string switch_user;
   bool enable = true;  // false: only run the program
 

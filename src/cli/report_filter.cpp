@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "cli/text_pattern.hpp"
+#include "base/text_pattern.hpp"
 
 namespace ddprof {
 
