@@ -176,6 +176,8 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "only this thread, by name or id", .command_line_only = true},
     {.name = "process", .slot = &Options::process, .value = "NAME", .group = Group::report,
      .help = "only this process, by name or id", .command_line_only = true},
+    {.name = "label", .slot = &Options::labels, .value = "KEY=VALUE", .group = Group::report,
+     .help = "only samples with this label: service=shop, container_id=3fa9; repeatable", .command_line_only = true},
     {.name = "modules", .slot = &Options::modules, .group = Group::report,
      .help = "per file with code, and what named its frames", .command_line_only = true},
     {.name = "lines", .slot = &Options::lines, .group = Group::report,

@@ -116,6 +116,7 @@ struct Options {
   std::string sample_type;
   std::vector<std::string> focus, ignore;  // regular expressions
   std::string thread, process;             // a name or an id
+  std::vector<std::string> labels;         // KEY=VALUE
   bool modules = false;
   bool lines = false;
   std::string annotate;  // a function

@@ -111,6 +111,9 @@ const FrameNames::Name& FrameNames::name(const Frame& frame, const CodeFile* fil
 
 void FrameNames::trim(const CodeFiles& files) {
   if (names_.size() > kMaxCachedNames) names_.clear();
+  absl::erase_if(names_, [&](const auto& entry) {
+    return entry.first.file != FileId::none && !files.contains(entry.first.file);
+  });
   std::size_t bytes = 0;
   absl::erase_if(symbols_, [&](auto& entry) {
     Symbols& symbols = entry.second;

@@ -14,11 +14,12 @@ bool ProcessChoice::is_excluded(Process& process) {
   return process.admission == Admission::excluded;
 }
 
-bool ProcessChoice::has_room_for(Pid pid) {
-  if (!options_.max_processes) return true;
-  if (auto known = followed_.find(to_int(pid)); known != followed_.end()) return known->second = true;
+bool ProcessChoice::has_room_for(const Process& process) {
+  // The last sample of a task may come after the record of its end, which has made room already.
+  if (!options_.max_processes || process.has_ended) return true;
+  if (auto known = followed_.find(to_int(process.pid)); known != followed_.end()) return known->second = true;
   if (followed_.size() >= *options_.max_processes) return false;
-  followed_[to_int(pid)] = true;
+  followed_[to_int(process.pid)] = true;
   return true;
 }
 
@@ -28,7 +29,7 @@ ProcessChoice::Verdict ProcessChoice::judge(const SampleEvent& sample, bool is_c
   Verdict verdict = Verdict::profiled;
   if (is_excluded(process)) {
     verdict = Verdict::excluded;
-  } else if (!has_room_for(sample.pid)) {
+  } else if (!has_room_for(process)) {
     verdict = Verdict::over_limit;
   }
   if (verdict == Verdict::profiled) {

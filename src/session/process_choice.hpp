@@ -46,7 +46,7 @@ class ProcessChoice {
 
  private:
   bool is_excluded(Process& process);
-  bool has_room_for(Pid pid);
+  bool has_room_for(const Process& process);
 
   ProcessTable& processes_;
   Options options_;

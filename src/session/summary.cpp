@@ -83,7 +83,7 @@ std::string with_thousands(std::uint64_t number) {
 
 void count_stop(Summary& summary, StopReason reason, const CodeFile* file) {
   constexpr std::size_t kMaxPlaces =
-      4096;  // a host for months; beyond, the reason is counted without its file
+      1024;  // a host for months; beyond, the reason is counted without its file
   std::string place = file != nullptr ? file->base_name() : "";
   const bool has_room = summary.stopped.size() < kMaxPlaces || summary.stopped.contains({reason, place});
   summary.stopped[{reason, has_room ? std::move(place) : ""}]++;

@@ -121,11 +121,10 @@ class Privileges(harness.SystemTest):
         capabilities = profiler_of(manifest("sidecar.yaml"))["securityContext"]["capabilities"]["add"]
         self.assert_sees_the_target(self.profile(capabilities, 0, "-p", str(self.target.pid)))
 
-    def test_perf_events_alone_count_everything_but_cannot_look_into_others(self):
+    def test_perf_events_alone_count_everything_but_tell_no_services(self):
+        """Whether they tell stacks of what ran before depends on the kernel: newer ones show mappings to who has CAP_PERFMON."""
         recording = self.profile(["CAP_PERFMON"], harness.NOBODY, "-g")
-        samples = self.of_target(recording)
-        self.assertTrue(samples, recording.stderr)
-        self.assertEqual([s for s in samples if recording.has(s, "burn_forever")], [])
+        self.assertTrue(self.of_target(recording), recording.stderr)
         self.assertNotIn("shop", recording.labels("service"))
 
 
