@@ -100,11 +100,11 @@ class Host(harness.SystemTest):
         self.assertGreater(recording.count("spend_70"), 0)
 
     def test_past_the_number_of_processes_the_rest_is_one_frame(self):
-        for _ in range(3):
-            self.start({})
+        started = {self.start({}) for _ in range(3)}
         recording = self.follow("--maximum-pids", "1")
+        # Others may come first, and leave their place when they end; of those that stay only one can have it.
         known = {s.labels.get(harness.PROCESS_ID) for s in recording.samples()}
-        self.assertEqual(len(known), 1, known)
+        self.assertLessEqual(len(known & started), 1, known)
         beyond = recording.cpu_ns(lambda s: pprof.find_frame(s, "[too many processes") is not None)
         self.assertGreater(beyond, recording.cpu_ns() / 4)
         self.assertRegex(recording.stderr, r"too many +[\d,]+ samples \([\d.]+ s of CPU\) of processes beyond --maximum-pids have no stacks")
