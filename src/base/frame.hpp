@@ -20,8 +20,9 @@ enum class StopReason : std::uint8_t {
   unknown_code,      // the address is in no known module and the frame pointer does not verify
   depth_limit,       // more frames than we keep
   no_registers,      // the kernel gave no user registers (a task in exec or exit, a 32-bit task)
+  own_process,       // the profiler's own, and there were too many of them to be unwound
 };
-inline constexpr std::size_t kStopReasons = 8;
+inline constexpr std::size_t kStopReasons = 9;
 
 enum class FrameKind : std::uint8_t {
   user,    // `address` is the ELF virtual address in `file`; FileId::none: an absolute run-time address (JIT)
@@ -33,14 +34,15 @@ enum class FrameKind : std::uint8_t {
 // CPU time (or events) known exactly from the kernel's totals that no sample stands for.
 enum class Loss : std::uint8_t {
   none,
-  unsampled,        // tasks, or ends of tasks, shorter than one sampling period
-  lost,             // the ring was full: the kernel counted samples that it could not write
-  kernel,           // time in the kernel that this user may not sample
-  throttled,        // the kernel stopped the event for a while
-  too_many_stacks,  // sampled, but past the number of distinct stacks that one period keeps
-  worker,           // sampled by a worker of the profiler that ended before it could tell
+  unsampled,           // tasks, or ends of tasks, shorter than one sampling period
+  lost,                // the ring was full: the kernel counted samples that it could not write
+  kernel,              // time in the kernel that this user may not sample
+  throttled,           // the kernel stopped the event for a while
+  too_many_stacks,     // sampled, but past the number of distinct stacks that one period keeps
+  too_many_processes,  // sampled, but past the number of processes that are followed at once
+  worker,              // sampled by a worker of the profiler that ended before it could tell
 };
-inline constexpr std::size_t kLosses = 7;
+inline constexpr std::size_t kLosses = 8;
 
 // One frame until its period closes: the identity of code, not its name. For callers (not the leaf) `address`
 // is already moved into the call instruction (return address - 1).

@@ -57,7 +57,7 @@ ReportOptions report_options(const std::string& path, const Options& options) {
           .width = terminal_width(),
           .color = wants_color(),
           .json = options.json,
-          .filter = {options.focus, options.ignore, options.thread, options.process},
+          .filter = {options.focus, options.ignore, options.thread, options.process, options.labels},
           .modules = options.modules,
           .lines = options.lines,
           .annotate = options.annotate,

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/option_table.hpp"
+#include "process/process_filter.hpp"
 
 namespace ddprof {
 
@@ -149,6 +150,18 @@ Result<void> check_privileges(const Options& options) {
   return usage_error("--switch-user: is for a program that ddprof starts", "leave it out with -p and -g");
 }
 
+Result<void> check_filters(const Options& options) {
+  for (const std::string_view name : {"include", "exclude"}) {
+    const bool is_typed = origin_of(options, name).kind == Origin::Kind::command_line;
+    if (is_typed && !options.global)
+      return usage_error(fmt::format("--{}: chooses among the processes of the whole host", name),
+                         "use it with -g");
+  }
+  if (auto filter = ProcessFilter::parse(options.include, options.exclude); !filter)
+    return std::move(filter).error();
+  return {};
+}
+
 // Commands that read files have a few options of their own, and no others.
 Result<void> check_options_of(std::string_view command, OptionGroup group, const Options& options) {
   for (std::size_t option = 0; option < options.origins.size(); ++option) {
@@ -198,6 +211,7 @@ Result<void> apply_option_rules(Options& options) {
   TRY(choose_events(options));
   TRY(check_duration(options));
   TRY(check_privileges(options));
+  TRY(check_filters(options));
   choose_service(options);
   tell_what_has_no_effect(options);
   return {};

@@ -91,5 +91,13 @@ TEST(OptionRules, ABadEventFailsWithItsOwnSentence) {
   EXPECT_EQ(failure({"-e", "sCPUU", "x"}).message, "event sCPUU: unknown name; did you mean sCPU?");
 }
 
+TEST(OptionRules, FiltersChooseAmongTheProcessesOfAHost) {
+  EXPECT_THAT(parsed({"-g", "--include", "name:a*", "--include", "user:0"}).include,
+              ElementsAre("name:a*", "user:0"));
+  EXPECT_EQ(failure({"--include", "name:a*", "x"}).message,
+            "--include: chooses among the processes of the whole host");
+  EXPECT_THAT(failure({"-g", "--exclude", "nam:a*"}).message, HasSubstr("did you mean name?"));
+}
+
 }  // namespace
 }  // namespace ddprof

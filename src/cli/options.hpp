@@ -52,7 +52,8 @@ struct Options {
   // Target
   std::optional<std::int64_t> pid;
   bool global = false;
-  std::int64_t maximum_pids = 100;  // -1: no limit
+  std::vector<std::string> include, exclude;  // with -g: conditions on processes, see ProcessCondition
+  std::int64_t maximum_pids = 100;            // -1: no limit
   std::string switch_user;
   bool drop_caps = false;
   bool enable = true;  // false: only run the program
@@ -116,6 +117,7 @@ struct Options {
   std::string sample_type;
   std::vector<std::string> focus, ignore;  // regular expressions
   std::string thread, process;             // a name or an id
+  std::vector<std::string> labels;         // KEY=VALUE
   bool modules = false;
   bool lines = false;
   std::string annotate;  // a function

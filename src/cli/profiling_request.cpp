@@ -96,6 +96,14 @@ bool is_periodic(const Options& options) {
   return is_directory(options.output);
 }
 
+void choose_processes(const Options& options, SessionOptions& session) {
+  // It was found to be right when the options were read.
+  auto filter = ProcessFilter::parse(options.include, options.exclude);
+  if (filter && !filter->is_empty())
+    session.filter = std::make_shared<const ProcessFilter>(std::move(filter).value());
+  if (options.maximum_pids >= 0) session.max_processes = static_cast<std::size_t>(options.maximum_pids);
+}
+
 PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
@@ -161,6 +169,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
   request.session.service = options.service;
+  choose_processes(options, request.session);
   if (is_periodic(options)) {
     request.session.period = std::chrono::seconds(options.upload_period_seconds);
     request.session.naming.patience = std::min(request.session.naming.patience, *request.session.period);

@@ -15,6 +15,7 @@ struct ReportFilter {
   std::vector<std::string> ignore = {};  // one that matches a frame drops the sample
   std::string thread = {};               // a name or an id
   std::string process = {};
+  std::vector<std::string> labels = {};  // KEY=VALUE, all of them
 };
 
 struct ReportOptions {

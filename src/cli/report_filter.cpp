@@ -6,7 +6,7 @@
 #include <functional>
 #include <numeric>
 
-#include "cli/text_pattern.hpp"
+#include "base/text_pattern.hpp"
 
 namespace ddprof {
 
@@ -67,8 +67,9 @@ std::string described(const Named& one) {
 }
 
 // The ones that are meant: by id or whole name; else by a part of the name.
+// `option` is how the user asked for it.
 Result<std::vector<bool>> choose(const std::vector<Named>& all, const std::string& wanted,
-                                 std::string_view option) {
+                                 const std::string& option) {
   const auto flags_of = [&](const std::function<bool(const Named&)>& is_meant) {
     std::vector<bool> flags;
     for (const Named& one : all) flags.push_back(is_meant(one));
@@ -86,7 +87,7 @@ Result<std::vector<bool>> choose(const std::vector<Named>& all, const std::strin
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::size_t shown = std::min(names.size(), kMaxNamesInError);
-  return make_error(ErrorCode::not_found, "--{} {}: not in this profile, which has {}{}", option, wanted,
+  return make_error(ErrorCode::not_found, "{}: not in this profile, which has {}{}", option,
                     fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                     shown < names.size() ? ", …" : "");
 }
@@ -102,7 +103,7 @@ class Selection {
   Result<void> keep_thread(const std::string& wanted) {
     std::vector<Named> all;
     for (const SampledThread& thread : threads_.threads()) all.push_back({thread.name, thread.id});
-    const std::vector<bool> is_meant = TRY(choose(all, wanted, "thread"));
+    const std::vector<bool> is_meant = TRY(choose(all, wanted, "--thread " + wanted));
     keep([&](std::uint32_t sample) { return is_meant[threads_.of(sample)]; });
     selected_.descriptions.push_back("thread " + wanted);
     return {};
@@ -111,9 +112,30 @@ class Selection {
   Result<void> keep_process(const std::string& wanted) {
     std::vector<Named> all;
     for (const SampledProcess& process : threads_.processes()) all.push_back({process.name, process.id});
-    const std::vector<bool> is_meant = TRY(choose(all, wanted, "process"));
+    const std::vector<bool> is_meant = TRY(choose(all, wanted, "--process " + wanted));
     keep([&](std::uint32_t sample) { return is_meant[threads_.threads()[threads_.of(sample)].process]; });
     selected_.descriptions.push_back("process " + wanted);
+    return {};
+  }
+
+  // "service=shop"
+  Result<void> keep_label(const std::string& condition) {
+    const std::size_t equals = condition.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == condition.size())
+      return make_error(ErrorCode::invalid_argument, "--label {}: must be KEY=VALUE, such as service=shop",
+                        condition);
+    const std::string key = condition.substr(0, equals);
+    std::vector<Named> all;
+    absl::flat_hash_map<std::string, std::size_t> position;  // in `all`, by value
+    for (const ProfileSample& sample : profile_.samples) {
+      std::string value = label_text(profile_, sample, key);
+      if (position.try_emplace(value, all.size()).second) all.push_back({std::move(value), ""});
+    }
+    const std::vector<bool> is_meant = TRY(choose(all, condition.substr(equals + 1), "--label " + condition));
+    keep([&](std::uint32_t sample) {
+      return is_meant[position[label_text(profile_, profile_.samples[sample], key)]];
+    });
+    selected_.descriptions.push_back("label " + condition);
     return {};
   }
 
@@ -155,6 +177,7 @@ Result<SelectedSamples> select_samples(const Profile& profile, const FrameTable&
   Selection selection(profile, table, threads);
   if (!filter.process.empty()) TRY(selection.keep_process(filter.process));
   if (!filter.thread.empty()) TRY(selection.keep_thread(filter.thread));
+  for (const std::string& condition : filter.labels) TRY(selection.keep_label(condition));
   for (const std::string& expression : filter.focus) TRY(selection.keep_stacks(expression, true));
   for (const std::string& expression : filter.ignore) TRY(selection.keep_stacks(expression, false));
   return std::move(selection).result();

@@ -60,6 +60,19 @@ TEST(ReportFilter, SaysWhoIsThereWhenNobodyIsMeant) {
             "--thread 99: not in this profile, which has worker (11), worker (12), worker (21)");
 }
 
+TEST(ReportFilter, LabelsAreMeantByKeyAndValue) {
+  EXPECT_THAT(two_servers().render({.filter = {.labels = {"process name=server"}}}),
+              HasSubstr("only label process name=server: 700 ms of 1.00 s (70.0 %)"));
+  EXPECT_THAT(two_servers().render({.filter = {.labels = {"pid=20", "thread id=21"}}}),
+              HasSubstr("300 ms of 1.00 s"));
+  EXPECT_EQ(two_servers().failure({.filter = {.labels = {"process name=client"}}}).message,
+            "--label process name=client: not in this profile, which has helper, server");
+  EXPECT_EQ(two_servers().failure({.filter = {.labels = {"service"}}}).message,
+            "--label service: must be KEY=VALUE, such as service=shop");
+  EXPECT_EQ(two_servers().failure({.filter = {.labels = {"service=shop"}}}).message,
+            "--label service=shop: not in this profile, which has (no name)");
+}
+
 TEST(ReportFilter, ABadExpressionIsOneClearLine) {
   const Error error = two_servers().failure({.filter = {.focus = {"(main"}}});
   EXPECT_THAT(error.message, testing::StartsWith("--focus: regular expression '(main': "));

@@ -124,4 +124,25 @@ std::optional<Pid> read_namespace_pid(Pid pid) {
   return text ? parse_namespace_pid(*text) : std::nullopt;
 }
 
+std::optional<std::uint32_t> parse_effective_user(std::string_view status) {
+  constexpr std::string_view kKey = "Uid:";  // real, effective, saved, of the file system
+  std::optional<std::uint32_t> found;
+  for_each_line(status, [&](std::string_view line) {
+    if (!line.starts_with(kKey)) return false;
+    line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));  // the real one
+    line.remove_prefix(std::min(line.find_first_of("\t "), line.size()));
+    line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));
+    std::uint32_t number = 0;
+    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (parsed.ec == std::errc()) found = number;
+    return true;
+  });
+  return found;
+}
+
+std::optional<std::uint32_t> read_effective_user(Pid pid) {
+  auto text = read_file(fmt::format("/proc/{}/status", to_int(pid)));
+  return text ? parse_effective_user(*text) : std::nullopt;
+}
+
 }  // namespace ddprof

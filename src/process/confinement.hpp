@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,5 +26,9 @@ std::optional<Pid> parse_namespace_pid(std::string_view status);
 
 std::shared_ptr<const Confinement> read_confinement(Pid pid);
 std::optional<Pid> read_namespace_pid(Pid pid);
+
+// The effective user in the text of /proc/PID/status; none without one.
+std::optional<std::uint32_t> parse_effective_user(std::string_view status);
+std::optional<std::uint32_t> read_effective_user(Pid pid);
 
 }  // namespace ddprof

@@ -55,5 +55,12 @@ TEST(Confinement, KnowsTheProcessIdInsideOfANamespace) {
   EXPECT_EQ(parse_namespace_pid("NSpid:\t1\tx\n"), std::nullopt);
 }
 
+TEST(Confinement, TheEffectiveUserIsTheSecondNumber) {
+  EXPECT_EQ(parse_effective_user("Name:\tx\nUid:\t1000\t33\t0\t0\nGid:\t5\t6\t7\t8\n"), 33U);
+  EXPECT_EQ(parse_effective_user("Name:\tx\n"), std::nullopt);
+  EXPECT_EQ(parse_effective_user("Uid:\t1000\n"), std::nullopt);
+  EXPECT_EQ(parse_effective_user("Uid:\n"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace ddprof

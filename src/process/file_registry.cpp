@@ -2,10 +2,11 @@
 
 #include <sys/auxv.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
-
 #include <utility>
+#include <vector>
 
 namespace ddprof {
 
@@ -53,9 +54,19 @@ bool CodeFile::is_as_opened() const {
   return now.ok() && now->build_id() == build_id;
 }
 
+const std::shared_ptr<const CodeFile>& CodeFiles::operator[](FileId id) const {
+  static const std::shared_ptr<const CodeFile> kNone;
+  const auto known = files_.find(to_int(id));
+  return known != files_.end() ? known->second : kNone;
+}
+
+void CodeFiles::add(FileId id, CodeFile file) {
+  files_[to_int(id)] = std::make_shared<const CodeFile>(std::move(file));
+}
+
 FileId FileRegistry::add(CodeFile file) {
-  auto id = static_cast<FileId>(files_.size());
-  files_.push_back(std::make_shared<const CodeFile>(std::move(file)));
+  const auto id = static_cast<FileId>(++last_id_);
+  files_.add(id, std::move(file));
   return id;
 }
 
@@ -65,12 +76,13 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
   if (!identity.build_id.empty()) {
     if (auto known = by_build_id_.find(identity.build_id); known != by_build_id_.end()) return known->second;
   } else if (auto known = by_device_.find(key); known != by_device_.end()) {
-    return known->second;
+    known->second.was_used = true;
+    return known->second.id;
   }
 
   if (is_jit_dump_path(identity.path)) {
     const FileId id = add(open_jit_dump(pid, mapping_start, mapping_end, identity));
-    by_device_.emplace(std::move(key), id);
+    by_device_.emplace(std::move(key), KnownDevice{id});
     return id;
   }
 
@@ -94,14 +106,14 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
   // The same file may be known by its build id from a record, and by its inode from /proc/PID/maps.
   if (!file.build_id.empty()) {
     if (auto known = by_build_id_.find(file.build_id); known != by_build_id_.end()) {
-      by_device_.try_emplace(std::move(key), known->second);
+      by_device_.try_emplace(std::move(key), KnownDevice{known->second});
       return known->second;
     }
   }
   BuildId build_id = file.build_id;
   FileId id = add(std::move(file));
   if (!build_id.empty()) by_build_id_.emplace(build_id, id);
-  if (identity.build_id.empty()) by_device_.emplace(std::move(key), id);
+  if (identity.build_id.empty()) by_device_.emplace(std::move(key), KnownDevice{id});
   return id;
 }
 
@@ -130,6 +142,47 @@ FileId FileRegistry::vdso() {
   }
   vdso_ = add(std::move(file));
   return vdso_;
+}
+
+void FileRegistry::forget(FileId id) {
+  files_.erase(id);
+  unused_for_.erase(id);
+}
+
+// Of files that are gone, and those that a build id finds again.
+void FileRegistry::forget_keys() {
+  absl::erase_if(by_build_id_, [this](const auto& entry) { return !files_.contains(entry.second); });
+  absl::erase_if(jit_by_pid_, [this](const auto& entry) { return !files_.contains(entry.second); });
+  absl::erase_if(by_device_, [this](auto& entry) {
+    const auto& file = files_[entry.second.id];
+    return file == nullptr || (!std::exchange(entry.second.was_used, false) && !file->build_id.empty());
+  });
+}
+
+void FileRegistry::forget_unused(const absl::flat_hash_set<FileId>& mapped) {
+  std::vector<std::pair<std::uint32_t, FileId>> unused;  // how long, and which
+  std::vector<FileId> forgotten;
+  files_.for_each([&](FileId id, const std::shared_ptr<const CodeFile>& file) {
+    if (id == vdso_) return;
+    if (mapped.contains(id)) {
+      unused_for_.erase(id);
+      return;
+    }
+    const std::uint32_t periods = ++unused_for_[id];
+    const bool is_of_one_process =
+        file->kind == CodeFile::Kind::jit || file->kind == CodeFile::Kind::jit_dump;
+    if (is_of_one_process || periods > kKeptPeriods) {
+      forgotten.push_back(id);
+    } else {
+      unused.emplace_back(periods, id);
+    }
+  });
+  for (const FileId id : forgotten) forget(id);
+  if (unused.size() > kMaxUnused) {
+    std::sort(unused.begin(), unused.end());
+    for (std::size_t at = kMaxUnused; at < unused.size(); ++at) forget(unused[at].second);
+  }
+  forget_keys();
 }
 
 }  // namespace ddprof

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
-#include <vector>
 
 #include "base/build_id.hpp"
 #include "base/ids.hpp"
@@ -46,29 +46,66 @@ struct CodeFile {
   [[nodiscard]] bool is_as_opened() const;
 };
 
+// Files by their id, which no other file ever gets.
+class CodeFiles {
+ public:
+  // Null when it is not there: FileId::none, or forgotten.
+  [[nodiscard]] const std::shared_ptr<const CodeFile>& operator[](FileId id) const;
+  [[nodiscard]] bool contains(FileId id) const { return files_.contains(to_int(id)); }
+  [[nodiscard]] std::size_t size() const { return files_.size(); }
+  void add(FileId id, CodeFile file);
+  void erase(FileId id) { files_.erase(to_int(id)); }
+  template <typename Visit>  // of id and file
+  void for_each(Visit visit) const {
+    for (const auto& [id, file] : files_) visit(static_cast<FileId>(id), file);
+  }
+
+ private:
+  absl::flat_hash_map<std::uint32_t, std::shared_ptr<const CodeFile>> files_;
+};
+
 // Every distinct file once, by build id when the kernel told it, else by device, inode and path.
 class FileRegistry {
  public:
-  explicit FileRegistry(FileProvider& provider) : provider_(provider) { files_.emplace_back(); }
+  // Files that no process maps any more stay known for that many calls of forget_unused(), at most so many of
+  // them: programs that run again and again need not be read anew. An open file keeps its place on the disk.
+  static constexpr std::uint32_t kKeptPeriods = 10;
+  static constexpr std::size_t kMaxUnused = 256;
+
+  explicit FileRegistry(FileProvider& provider) : provider_(provider) {}
 
   // Opens the file at once when it is new: a short-lived process may be gone a moment later.
   FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity);
   FileId find_or_add_jit(Pid pid);
   FileId vdso();
 
-  [[nodiscard]] const std::shared_ptr<const CodeFile>& file(FileId id) const { return files_[to_int(id)]; }
-  [[nodiscard]] std::size_t size() const { return files_.size(); }
+  [[nodiscard]] const std::shared_ptr<const CodeFile>& file(FileId id) const { return files_[id]; }
+  [[nodiscard]] const CodeFiles& files() const { return files_; }
+
+  // Processes come and go, and bring new files with them. What is not among `mapped` is forgotten after a
+  // while; what one process alone had, generated code and what is written about it, at once.
+  void forget_unused(const absl::flat_hash_set<FileId>& mapped);
 
  private:
   using DeviceKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::string>;
 
+  // A key of the kernel's may be one of many for the same file: every container has its own libc.
+  struct KnownDevice {
+    FileId id = FileId::none;
+    bool was_used = true;
+  };
+
   FileId add(CodeFile file);
+  void forget(FileId id);
+  void forget_keys();
 
   FileProvider& provider_;
   TargetRoots roots_;
-  std::vector<std::shared_ptr<const CodeFile>> files_;
+  CodeFiles files_;
+  std::uint32_t last_id_ = 0;
+  absl::flat_hash_map<FileId, std::uint32_t> unused_for_;  // periods; mapped files are not in it
   absl::flat_hash_map<BuildId, FileId> by_build_id_;
-  absl::flat_hash_map<DeviceKey, FileId> by_device_;
+  absl::flat_hash_map<DeviceKey, KnownDevice> by_device_;
   absl::flat_hash_map<std::int32_t, FileId> jit_by_pid_;
   FileId vdso_ = FileId::none;
 };

@@ -1,5 +1,6 @@
 #include "process/process_table.hpp"
 
+#include <absl/container/flat_hash_set.h>
 #include <elf.h>
 #include <unistd.h>
 
@@ -93,13 +94,19 @@ void ProcessTable::map(Pid pid, Address start, std::uint64_t length, std::uint64
 void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
   std::string name(thread_name(parent, parent_tid));
   if (pid != parent) {
-    const Process& from = find_or_read(parent);
+    // A child runs its parent's code. What is not profiled is not looked into, nor are its children.
+    const Process& introduced = find_or_introduce(parent);
+    const Process& from = introduced.admission == Admission::excluded ? introduced : find_or_read(parent);
     auto child = std::make_unique<Process>();
     child->pid = pid;
     child->name = from.name;
     child->space = from.space;
     child->generation = from.generation;
     child->confinement = from.confinement;
+    child->admission = from.admission;
+    child->service = from.service;
+    child->inherited = from.inherited;
+    child->user = from.user;
     if (from.namespace_pid) child->namespace_pid = read_namespace_pid(pid);
     processes_[to_int(pid)] = std::move(child);  // a reused PID starts anew
   }
@@ -113,15 +120,16 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
   if (is_exec) {
     for (const auto& [thread, state] : process.threads) {
       if (before_exec_.size() < kMaxNamesBeforeExec) {
-        before_exec_[{to_int(pid), thread, process.incarnation}] = {
-            process.name, state.name, process.confinement, process.namespace_pid};
+        before_exec_[{to_int(pid), thread, process.incarnation}] = names_of(process, state.name);
       }
     }
     process.incarnation++;
     process.threads.clear();
     process.space = std::make_shared<AddressSpace>();
     process.generation = ++last_generation_;
-    process.is_backfilled = false;
+    process.is_from_proc = process.is_backfilled = process.has_ended = false;
+    process.admission = Admission::undecided;
+    if (process.service) process.inherited = std::exchange(process.service, nullptr);
     process.living_threads = 1;  // exec ends all other threads
     if (follows_ == Follows::whole_host) read_confinement_of(process);
   }
@@ -154,10 +162,13 @@ bool ProcessTable::backfill(Process& process) {
   return true;
 }
 
-Process& ProcessTable::find_or_read(Pid pid) {
+Process& ProcessTable::find_or_introduce(Pid pid) {
   if (auto known = processes_.find(to_int(pid)); known != processes_.end()) return *known->second;
   Process& process = find_or_add(pid);
   auto comm = read_file(fmt::format("/proc/{}/comm", to_int(pid)));
+  process.is_from_proc = true;
+  // A sample of a task that was ending, after its last record: nothing will tell of its end again.
+  process.has_ended = !comm;
   if (comm) process.name = without_newline(*comm);
   std::error_code ignored;
   for (const auto& task :
@@ -167,13 +178,31 @@ Process& ProcessTable::find_or_read(Pid pid) {
     process.threads[std::atoi(task.path().filename().c_str())].name = without_newline(*name);
     process.living_threads++;
   }
-  backfill(process);
   return process;
+}
+
+Process& ProcessTable::find_or_read(Pid pid) {
+  Process& process = find_or_introduce(pid);
+  if (process.is_from_proc) backfill(process);
+  return process;
+}
+
+void ProcessTable::read_service(Process& process) {
+  if (!process.service) process.service = read_service_name(process.pid, process.inherited);
+}
+
+void ProcessTable::read_user(Process& process) {
+  if (auto user = read_effective_user(process.pid)) process.user = user;
 }
 
 const Process* ProcessTable::find(Pid pid) const {
   auto known = processes_.find(to_int(pid));
   return known == processes_.end() ? nullptr : known->second.get();
+}
+
+std::uint32_t ProcessTable::incarnation_of(Pid pid) const {
+  const Process* process = find(pid);
+  return process != nullptr ? process->incarnation : 0;
 }
 
 std::string_view ProcessTable::thread_name(Pid pid, Tid tid) const {
@@ -188,15 +217,41 @@ TaskNames ProcessTable::names(Pid pid, Tid tid, std::uint32_t incarnation) const
   if (process == nullptr) return {};
   auto earlier = before_exec_.find({to_int(pid), to_int(tid), incarnation});
   if (incarnation != process->incarnation && earlier != before_exec_.end()) return earlier->second;
-  return {process->name, std::string(thread_name(pid, tid)), process->confinement, process->namespace_pid};
+  return names_of(*process, std::string(thread_name(pid, tid)));
+}
+
+TaskNames ProcessTable::names_of(const Process& process, const std::string& thread) const {
+  TaskNames names{process.name, thread, process.confinement, process.namespace_pid, {}};
+  if (!process.service) return names;
+  // Code without a file to name it ran in a program that was gone too soon. The kernel's threads have none.
+  const bool has_code = !process.space->mappings().empty();
+  names.service = process.service->name.empty() && has_code ? process.name : process.service->name;
+  return names;
+}
+
+void ProcessTable::mark_what_is_gone(Process& process) {
+  std::error_code failed;
+  absl::flat_hash_set<std::int32_t> living;
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(process.pid)), failed)) {
+    living.insert(std::atoi(task.path().filename().c_str()));
+  }
+  process.has_ended = living.empty();
+  for (auto& [tid, thread] : process.threads) thread.has_ended = !living.contains(tid);
 }
 
 void ProcessTable::forget_ended() {
   before_exec_.clear();
+  if (std::exchange(has_lost_records_, false)) {
+    for (auto& entry : processes_) mark_what_is_gone(*entry.second);
+  }
   absl::erase_if(processes_, [](const auto& entry) { return entry.second->has_ended; });
+  absl::flat_hash_set<FileId> mapped;
   for (auto& [pid, process] : processes_) {
     absl::erase_if(process->threads, [](const auto& thread) { return thread.second.has_ended; });
+    for (const CodeMapping& mapping : process->space->mappings()) mapped.insert(mapping.file);
   }
+  files_.forget_unused(mapped);
 }
 
 }  // namespace ddprof

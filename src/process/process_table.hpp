@@ -13,6 +13,7 @@
 #include "process/address_space.hpp"
 #include "process/confinement.hpp"
 #include "process/file_registry.hpp"
+#include "process/service_name.hpp"
 
 namespace ddprof {
 
@@ -27,7 +28,11 @@ struct TaskNames {
   std::string thread;
   std::shared_ptr<const Confinement> confinement{};  // null: unknown
   std::optional<Pid> namespace_pid{};                // what the process calls itself, in another namespace
+  std::string service{};                             // empty unless the whole host is followed
 };
+
+// Whether a process is to be profiled, as far as filters decide it.
+enum class Admission : std::uint8_t { undecided, admitted, excluded };
 
 // One process as the records describe it. Its address space is shared with the child after a fork until
 // either of them maps something; `generation` names the content, so that whatever is derived from it can be
@@ -42,9 +47,14 @@ struct Process {
   std::uint32_t living_threads = 0;
   std::uint32_t incarnation = 0;  // counts execs
   bool has_ended = false;
-  bool is_backfilled = false;  // /proc/PID/maps was read
+  bool is_from_proc = false;                   // no record has told of its start: its code is in /proc alone
+  bool is_backfilled = false;                  // /proc/PID/maps was read
+  Admission admission = Admission::undecided;  // of this incarnation, and of what it forks
   std::shared_ptr<const Confinement> confinement;
   std::optional<Pid> namespace_pid;
+  std::shared_ptr<const ServiceName> service;    // null: nobody has asked yet
+  std::shared_ptr<const ServiceName> inherited;  // of the process that it was before its exec
+  std::optional<std::uint32_t> user;             // effective, as last read
 };
 
 // All processes that are followed, kept current by records in time order, completed from /proc where records
@@ -62,16 +72,24 @@ class ProcessTable {
   void rename(Pid pid, Tid tid, std::string_view name, bool is_exec);
   void exit(Pid pid, Tid tid);
 
-  // The process, made from /proc when no record has told of it.
+  // The process, made from /proc when no record has told of it: its names alone, or its code too.
+  Process& find_or_introduce(Pid pid);
   Process& find_or_read(Pid pid);
+  // Its service and user, once per incarnation: for samples of the whole host, while the process lives.
+  void read_service(Process& process);
+  void read_user(Process& process);
   [[nodiscard]] const Process* find(Pid pid) const;
+  [[nodiscard]] std::uint32_t incarnation_of(Pid pid) const;  // 0 for one that is not known
   [[nodiscard]] std::string_view thread_name(Pid pid, Tid tid) const;
   // As they were in that incarnation; an earlier one is remembered until the period closes.
   [[nodiscard]] TaskNames names(Pid pid, Tid tid, std::uint32_t incarnation) const;
   // Reads /proc/PID/maps again, once: for code that no record explained. Returns whether anything was read.
   bool backfill(Process& process);
 
-  // Forgets ended processes and threads, after their period has been closed.
+  // Records are missing: some may have told of an end.
+  void note_lost_records() { has_lost_records_ = true; }
+  // Forgets ended processes and threads, after their period has been closed, and files that nobody maps any
+  // more.
   void forget_ended();
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
   template <typename Visit>
@@ -86,11 +104,14 @@ class ProcessTable {
                 const FileIdentity& identity);
 
   static void read_confinement_of(Process& process);
+  static void mark_what_is_gone(Process& process);
+  [[nodiscard]] TaskNames names_of(const Process& process, const std::string& thread) const;
 
   FileRegistry& files_;
   Follows follows_;
   absl::flat_hash_map<std::int32_t, std::unique_ptr<Process>> processes_;
   std::uint64_t last_generation_ = 0;
+  bool has_lost_records_ = false;
   absl::flat_hash_map<std::tuple<std::int32_t, std::int32_t, std::uint32_t>, TaskNames> before_exec_;
 };
 

@@ -95,6 +95,83 @@ TEST_F(ProcessTableTest, AnonymousCodeBelongsToItsProcess) {
   EXPECT_TRUE(provider.asked.empty());
 }
 
+TEST_F(ProcessTableTest, FilesThatNobodyMapsAreForgottenAfterAWhile) {
+  map(parent, 0x1000, "/a", 7);
+  map(child, 0x1000, "/b", 8);
+  const FileId kept = table.find(parent)->space->find({0x1000})->file;
+  const FileId left = table.find(child)->space->find({0x1000})->file;
+  table.exit(child, Tid{to_int(child)});
+  for (std::uint32_t period = 0; period < FileRegistry::kKeptPeriods; ++period) table.forget_ended();
+  EXPECT_TRUE(files.files().contains(left));
+  table.forget_ended();
+  EXPECT_FALSE(files.files().contains(left));
+  EXPECT_EQ(files.file(left), nullptr);
+  EXPECT_TRUE(files.files().contains(kept));
+
+  map(parent, 0x5000, "/b", 8);
+  EXPECT_NE(table.find(parent)->space->find({0x5000})->file, left);  // its number is not used again
+  EXPECT_EQ(provider.asked.size(), 3U);
+}
+
+TEST_F(ProcessTableTest, OnlySoManyUnusedFilesAreKept) {
+  for (std::size_t file = 0; file < 2 * FileRegistry::kMaxUnused; ++file)
+    map(child, 0x1000 * (file + 1), "/file" + std::to_string(file), file + 1);
+  table.exit(child, Tid{to_int(child)});
+  table.forget_ended();
+  EXPECT_EQ(files.files().size(), FileRegistry::kMaxUnused);
+}
+
+TEST_F(ProcessTableTest, GeneratedCodeIsForgottenWithItsProcess) {
+  map(child, 0x1000, "//anon");
+  const FileId code = table.find(child)->space->find({0x1000})->file;
+  table.forget_ended();
+  EXPECT_TRUE(files.files().contains(code));
+  table.exit(child, Tid{to_int(child)});
+  table.forget_ended();
+  EXPECT_FALSE(files.files().contains(code));
+}
+
+TEST_F(ProcessTableTest, AProcessThatIsGoneBeforeItIsFirstSeenLastsForOnePeriod) {
+  table.find_or_read(child);
+  EXPECT_NE(table.find(child), nullptr);
+  table.forget_ended();
+  EXPECT_EQ(table.find(child), nullptr);
+}
+
+TEST_F(ProcessTableTest, WhenRecordsWereLostProcTellsWhoIsLeft) {
+  const Pid self{::getpid()};
+  table.find_or_introduce(self);
+  table.rename(child, Tid{to_int(child)}, "gone", true);
+  table.fork(self, self, Tid{1 << 24}, Tid{::getpid()});
+  table.forget_ended();
+  EXPECT_NE(table.find(child), nullptr);
+  table.note_lost_records();
+  table.forget_ended();
+  EXPECT_EQ(table.find(child), nullptr);
+  ASSERT_NE(table.find(self), nullptr);
+  EXPECT_FALSE(table.find(self)->threads.contains(1 << 24));
+  EXPECT_TRUE(table.find(self)->threads.contains(::getpid()));
+}
+
+TEST_F(ProcessTableTest, AVerdictHoldsForForksAndEndsWithExec) {
+  table.find_or_introduce(parent).admission = Admission::excluded;
+  table.fork(child, parent, Tid{to_int(child)}, Tid{to_int(parent)});
+  EXPECT_EQ(table.find(child)->admission, Admission::excluded);
+  table.rename(child, Tid{to_int(child)}, "other", true);
+  EXPECT_EQ(table.find(child)->admission, Admission::undecided);
+}
+
+TEST_F(ProcessTableTest, SamplesBeforeAnExecKeepTheirService) {
+  Process& process = table.find_or_introduce(child);
+  table.rename(child, Tid{to_int(child)}, "first", false);
+  process.service = std::make_shared<const ServiceName>(ServiceName{"shop", true});
+  table.rename(child, Tid{to_int(child)}, "second", true);
+  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 0).service, "shop");
+  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 1).service, "");
+  table.read_service(process);  // it is gone: what it inherited holds
+  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 1).service, "shop");
+}
+
 TEST(ProcessTable, ReadsALivingProcessFromProc) {
   ProcFileProvider provider;
   FileRegistry files(provider);

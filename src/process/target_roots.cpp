@@ -22,11 +22,16 @@ std::shared_ptr<const TargetRoot> TargetRoots::find_or_open(Pid pid) {
   const std::string process = fmt::format("/proc/{}", to_int(pid));
   const Key key = key_of(process);
   if (key == Key() || key == key_of("/proc/self")) return nullptr;
-  if (auto known = roots_.find(key); known != roots_.end()) return known->second;
+  if (auto known = roots_.find(key); known != roots_.end()) {
+    if (auto root = known->second.lock()) return root;
+  }
+  std::erase_if(roots_, [](const auto& entry) { return entry.second.expired(); });
   if (roots_.size() >= kMaxRoots) return nullptr;
   UniqueFd fd(::open((process + "/root/").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd.is_open()) return nullptr;
-  return roots_.emplace(key, std::make_shared<const TargetRoot>(std::move(fd))).first->second;
+  auto root = std::make_shared<const TargetRoot>(std::move(fd));
+  roots_.emplace(key, root);
+  return root;
 }
 
 }  // namespace ddprof

@@ -24,7 +24,7 @@ class TargetRoot {
   UniqueFd fd_;
 };
 
-// Every distinct root once.
+// Every distinct root once, as long as somebody holds it: containers come and go.
 class TargetRoots {
  public:
   // Beyond, files of further roots are found as long as their process lives.
@@ -38,7 +38,7 @@ class TargetRoots {
 
   static Key key_of(const std::string& process);
 
-  std::map<Key, std::shared_ptr<const TargetRoot>> roots_;
+  std::map<Key, std::weak_ptr<const TargetRoot>> roots_;
 };
 
 }  // namespace ddprof

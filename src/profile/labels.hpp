@@ -13,5 +13,6 @@ inline constexpr std::string_view kEndTimestampLabel = "end_timestamp_ns";  // U
 inline constexpr std::string_view kNamespacePidLabel = "namespace pid";
 inline constexpr std::string_view kContainerIdLabel = "container_id";
 inline constexpr std::string_view kCgroupLabel = "cgroup";
+inline constexpr std::string_view kServiceLabel = "service";
 
 }  // namespace ddprof

@@ -34,6 +34,8 @@ std::string stop_marker(const Frame& frame, std::string_view module) {
       return depth_marker(frame.address);
     case StopReason::no_registers:
       return "[truncated: no registers]";
+    case StopReason::own_process:
+      return "[truncated: too many samples of ddprof itself]";
   }
   return {};
 }
@@ -52,6 +54,8 @@ std::string loss_marker(Loss loss) {
       return "[throttled by the kernel]";
     case Loss::too_many_stacks:
       return "[too many distinct stacks]";
+    case Loss::too_many_processes:
+      return "[too many processes: --maximum-pids]";
     case Loss::worker:
       return "[lost: a worker of the profiler ended]";
   }
@@ -75,8 +79,8 @@ std::string marker_name(const Frame& frame, std::string_view module) {
 
 bool is_marker_name(std::string_view name) {
   if (name.size() < 2 || name.front() != '[' || name.back() != ']') return false;
-  for (std::string_view start :
-       {"[truncated: ", "[unsampled", "[lost", "[kernel: ", "[throttled", "[too many distinct "}) {
+  for (std::string_view start : {"[truncated: ", "[unsampled", "[lost", "[kernel: ", "[throttled",
+                                 "[too many distinct ", "[too many processes"}) {
     if (name.starts_with(start)) return true;
   }
   return false;

@@ -19,11 +19,11 @@ namespace ddprof {
 struct ClosedPeriod {
   std::uint64_t sequence = 0;
   AggregatedProfile profile;
-  std::uint32_t visible_columns = 0;                   // the columns behind these are internal
-  std::optional<std::uint32_t> count_column;           // counts samples
-  std::vector<TaskNames> labels;                       // of profile.threads
-  std::vector<std::shared_ptr<const CodeFile>> files;  // by FileId
-  std::vector<CodeMapping> mappings;                   // one per distinct piece of code
+  std::uint32_t visible_columns = 0;          // the columns behind these are internal
+  std::optional<std::uint32_t> count_column;  // counts samples
+  std::vector<TaskNames> labels;              // of profile.threads
+  CodeFiles files;
+  std::vector<CodeMapping> mappings;  // one per distinct piece of code
   Nanoseconds unix_start{};
   std::string period_type, period_unit;
   std::int64_t period = 0;

@@ -1,6 +1,7 @@
 #include "session/code_index.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "unwind/compile.hpp"
@@ -8,20 +9,13 @@
 namespace ddprof {
 
 const UnwindTable* CodeIndex::table(FileId id) {
-  std::size_t index = to_int(id);
-  if (index >= tables_.size()) {
-    tables_.resize(index + 1);
-    is_compiled_.resize(index + 1);
+  const auto [entry, is_new] = tables_.try_emplace(id);
+  const CodeFile& file = *files_.file(id);
+  if (is_new && file.elf) {
+    entry->second = std::make_unique<UnwindTable>(compile_unwind_table(*file.elf, rules_));
+    file.image.drop_pages();  // .eh_frame is not needed any more
   }
-  if (!is_compiled_[index]) {
-    is_compiled_[index] = true;
-    const CodeFile& file = *files_.file(id);
-    if (file.elf) {
-      tables_[index] = std::make_unique<UnwindTable>(compile_unwind_table(*file.elf, rules_));
-      file.image.drop_pages();  // .eh_frame is not needed any more
-    }
-  }
-  return tables_[index].get();
+  return entry->second.get();
 }
 
 Module CodeIndex::make_module(const CodeMapping& mapping) {
@@ -44,19 +38,19 @@ Module CodeIndex::make_module(const CodeMapping& mapping) {
   return module;
 }
 
-void CodeIndex::add_representative(const CodeMapping& mapping) {
-  if (is_represented_.try_emplace({to_int(mapping.file), mapping.file_offset}, true).second) {
-    representatives_.push_back(mapping);
+void CodeIndex::add_representatives(const Process& process) {
+  for (const CodeMapping& mapping : process.space->mappings()) {
+    if (represented_.emplace(mapping.file, mapping.file_offset).second) representatives_.push_back(mapping);
   }
 }
 
 void CodeIndex::fill(CachedMap& cached, const Process& process) {
   cached.map = std::make_unique<ModuleMap>();
+  cached.space = process.space;
   FileId code = FileId::none;
   FileId dump = FileId::none;
   for (const CodeMapping& mapping : process.space->mappings()) {
     cached.map->add(make_module(mapping));
-    add_representative(mapping);
     if (mapping.file == FileId::none) continue;
     const CodeFile::Kind kind = files_.file(mapping.file)->kind;
     if (kind == CodeFile::Kind::jit) code = mapping.file;
@@ -69,8 +63,8 @@ void CodeIndex::fill(CachedMap& cached, const Process& process) {
 
 const ModuleMap& CodeIndex::modules(const Process& process) {
   CachedMap& cached = maps_[process.generation];
-  cached.was_used = true;
   if (!cached.map) fill(cached, process);
+  if (!std::exchange(cached.was_used, true)) add_representatives(process);
   if (cached.generated != FileId::none && generated_.refresh(cached.generated, monotonic_now())) {
     forget_generated_maps();
     fill(cached, process);
@@ -86,20 +80,23 @@ void CodeIndex::forget_generated_maps() {
 }
 
 void CodeIndex::forget_unused() {
-  absl::erase_if(maps_, [](const auto& entry) { return !entry.second.was_used; });
+  absl::erase_if(maps_,
+                 [](const auto& entry) { return !entry.second.was_used || entry.second.space.expired(); });
   for (auto& entry : maps_) entry.second.was_used = false;
+  absl::erase_if(tables_, [this](const auto& entry) { return !files_.files().contains(entry.first); });
+  representatives_.clear();
+  represented_.clear();
   if (generated_.forget_unused()) forget_generated_maps();
 }
 
 void CodeIndex::forget_all() {
   maps_.clear();
   tables_.clear();
-  is_compiled_.clear();
 }
 
 std::size_t CodeIndex::table_bytes() const {
   std::size_t bytes = generated_.table_bytes();
-  for (const auto& table : tables_) bytes += table ? table->bytes() : 0;
+  for (const auto& [id, table] : tables_) bytes += table ? table->bytes() : 0;
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
 #include <memory>
@@ -24,10 +25,12 @@ class CodeIndex {
   const ModuleMap& modules(const Process& process);
   [[nodiscard]] const RuleDictionary& rules() const { return rules_; }
 
-  // One mapping per distinct piece of code, to stand for all processes that map it elsewhere.
+  // One mapping per distinct piece of code that was asked for since the last forget_unused(), to stand for
+  // all processes that map it elsewhere.
   [[nodiscard]] const std::vector<CodeMapping>& representatives() const { return representatives_; }
 
-  // Drops the maps of address spaces that no sample has used since the last call.
+  // Drops the maps of address spaces that no sample has used since the last call, or that nobody has any
+  // more, and the tables of files that the registry has forgotten.
   void forget_unused();
   // Drops everything that can be made again.
   void forget_all();
@@ -36,7 +39,8 @@ class CodeIndex {
  private:
   struct CachedMap {
     std::unique_ptr<ModuleMap> map;
-    bool was_used = true;
+    std::weak_ptr<const AddressSpace> space;
+    bool was_used = false;
     FileId generated = FileId::none;  // code that a jitdump tells of
   };
 
@@ -44,17 +48,15 @@ class CodeIndex {
   [[nodiscard]] Module make_module(const CodeMapping& mapping);
   void fill(CachedMap& cached, const Process& process);
   void forget_generated_maps();
-  void add_representative(const CodeMapping& mapping);
+  void add_representatives(const Process& process);
 
   const FileRegistry& files_;
   RuleDictionary rules_;
   JitTables generated_{files_, rules_};
-  std::vector<std::unique_ptr<UnwindTable>> tables_;  // by FileId; null: not compiled or nothing to compile
-  std::vector<bool> is_compiled_;
-  absl::flat_hash_map<std::uint64_t, CachedMap> maps_;  // by generation
+  absl::flat_hash_map<FileId, std::unique_ptr<UnwindTable>> tables_;  // null: there was nothing to compile
+  absl::flat_hash_map<std::uint64_t, CachedMap> maps_;                // by generation
   std::vector<CodeMapping> representatives_;
-  absl::flat_hash_map<std::pair<std::uint32_t, std::uint64_t>, bool>
-      is_represented_;  // by file and file offset
+  absl::flat_hash_set<std::pair<FileId, std::uint64_t>> represented_;  // by file and file offset
 };
 
 }  // namespace ddprof

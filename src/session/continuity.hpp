@@ -15,6 +15,13 @@ namespace ddprof {
 enum class WorkerEnd : std::uint8_t { none, scheduled, memory, crashed, hung };
 inline constexpr std::size_t kWorkerEnds = 5;
 
+// Processes that were sampled and not looked into.
+struct ProcessCount {
+  std::uint64_t processes = 0;
+  std::uint64_t samples = 0;
+  std::int64_t cpu = 0;
+};
+
 // What has left the process so far, and what the next worker needs to go on from there.
 struct Legacy {
   std::uint64_t sequence = 0;        // of the next period
@@ -28,6 +35,8 @@ struct Legacy {
   std::array<std::int64_t, kLosses> losses{};
   std::uint64_t stacks = 0;
   std::array<std::uint64_t, kStopReasons> stopped{};
+  ProcessCount excluded;
+  ProcessCount over_limit;
   std::uint64_t lost_records = 0;
   std::uint64_t throttled = 0;
   std::uint64_t sent = 0;

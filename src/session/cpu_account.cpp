@@ -94,8 +94,7 @@ void CpuAccount::find_exact_total(bool is_final) {
 void CpuAccount::add_entries(const std::vector<CpuLedger::Entry>& entries, Aggregator& aggregator) {
   for (const CpuLedger::Entry& entry : entries) {
     Frame frame{.kind = FrameKind::accounted, .loss = entry.loss};
-    const Process* process = processes_.find(entry.thread.pid);
-    ThreadKey thread{entry.thread.pid, entry.thread.tid, process != nullptr ? process->incarnation : 0};
+    ThreadKey thread{entry.thread.pid, entry.thread.tid, processes_.incarnation_of(entry.thread.pid)};
     aggregator.add(thread, {&frame, 1}, {{columns_.value, entry.value}});
     totals_.losses[entry.loss] += entry.value;
   }

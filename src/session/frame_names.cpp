@@ -29,11 +29,11 @@ Result<PerfMap> read_perf_map(Pid pid) {
 
 }  // namespace
 
-void FrameNames::use_dumps(std::span<const std::shared_ptr<const CodeFile>> files) {
+void FrameNames::use_dumps(const CodeFiles& files) {
   dumps_.clear();
-  for (const auto& file : files) {
-    if (file && file->kind == CodeFile::Kind::jit_dump) dumps_[to_int(file->pid)] = file;
-  }
+  files.for_each([this](FileId, const std::shared_ptr<const CodeFile>& file) {
+    if (file->kind == CodeFile::Kind::jit_dump) dumps_[to_int(file->pid)] = file;
+  });
 }
 
 FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
@@ -109,8 +109,11 @@ const FrameNames::Name& FrameNames::name(const Frame& frame, const CodeFile* fil
   return names_.emplace(frame, make_name(frame, file)).first->second;
 }
 
-void FrameNames::trim() {
+void FrameNames::trim(const CodeFiles& files) {
   if (names_.size() > kMaxCachedNames) names_.clear();
+  absl::erase_if(names_, [&](const auto& entry) {
+    return entry.first.file != FileId::none && !files.contains(entry.first.file);
+  });
   std::size_t bytes = 0;
   absl::erase_if(symbols_, [&](auto& entry) {
     Symbols& symbols = entry.second;
@@ -118,7 +121,7 @@ void FrameNames::trim() {
     symbols.is_fresh = false;
     if (symbols.table) bytes += symbols.table->memory_bytes();
     if (symbols.jit_dump) bytes += symbols.jit_dump->memory_bytes();
-    return bytes > kMaxSymbolBytes;
+    return bytes > kMaxSymbolBytes || !files.contains(static_cast<FileId>(entry.first));
   });
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
 #include "base/frame.hpp"
@@ -36,13 +35,14 @@ class FrameNames {
   // `file` is the CodeFile of frame.file, null without one. Lives until the next call.
   const Name& name(const Frame& frame, const CodeFile* file);
   // Among all files of a period are those in which JIT compilers tell of their code.
-  void use_dumps(std::span<const std::shared_ptr<const CodeFile>> files);
+  void use_dumps(const CodeFiles& files);
 
   // Why what a JIT compiler wrote was refused; empty when nothing was.
   [[nodiscard]] std::string jit_problem(FileId id) const;
 
-  // Between periods: what is cheap to make again is dropped beyond a budget.
-  void trim();
+  // Between periods: what is cheap to make again is dropped beyond a budget, and all about files that are not
+  // among these any more.
+  void trim(const CodeFiles& files);
 
  private:
   struct Symbols {

@@ -52,7 +52,7 @@ const CodeMapping* LocationTable::find_mapping(const Frame& frame) const {
 
 std::uint32_t LocationTable::add_user_mapping(const CodeMapping& mapping,
                                               const FrameDescription& description) {
-  const CodeFile* file = period_.files[to_int(mapping.file)].get();
+  const CodeFile* file = period_.files[mapping.file].get();
   ProfileMapping out;
   out.start = mapping.start;
   out.limit = mapping.end;

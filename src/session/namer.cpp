@@ -32,7 +32,7 @@ std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
   const std::vector<std::int64_t> weights = weights_of(profile);
   std::vector<std::uint32_t> order;
   for (std::uint32_t frame = 0; frame < profile.frames.size(); ++frame) {
-    if (has_sources(profile.frames[frame], period.files[to_int(profile.frames[frame].file)].get()))
+    if (has_sources(profile.frames[frame], period.files[profile.frames[frame].file].get()))
       order.push_back(frame);
   }
   std::sort(order.begin(), order.end(),
@@ -42,7 +42,7 @@ std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
   for (std::uint32_t frame : order) {
     const FileId id = profile.frames[frame].file;
     auto [entry, is_new] = position.try_emplace(to_int(id), wanted.size());
-    if (is_new) wanted.push_back({id, period.files[to_int(id)], {}, 0});
+    if (is_new) wanted.push_back({id, period.files[id], {}, 0});
     wanted[entry->second].addresses.push_back(profile.frames[frame].address);
     wanted[entry->second].weight += weights[frame];
   }
@@ -59,6 +59,7 @@ std::vector<ProfileLabel> labels_of(ThreadKey thread, const TaskNames& names, Pr
   const auto add_text = [&](std::string_view key, const std::string& text) {
     if (!text.empty()) labels.push_back(builder.text_label(key, text));
   };
+  add_text(kServiceLabel, names.service);
   if (names.confinement) add_text(kContainerIdLabel, names.confinement->container_id);
   if (names.confinement) add_text(kCgroupLabel, names.confinement->cgroup);
   return labels;
@@ -145,7 +146,7 @@ std::vector<NamedCall> Namer::calls_of(const Frame& frame, const FrameNames::Nam
 
 void Namer::note_module(const ClosedPeriod& period, const Frame& frame, const FrameDescription& description,
                         const SourceReader::Known* known) {
-  const CodeFile* file = period.files[to_int(frame.file)].get();
+  const CodeFile* file = period.files[frame.file].get();
   if (frame.kind != FrameKind::user || file == nullptr) return;
   auto [entry, is_new] = module_of_file_.try_emplace(to_int(frame.file), modules_.size());
   if (is_new) {
@@ -176,7 +177,7 @@ std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, Prof
   std::vector<std::uint32_t> location_of_frame;
   location_of_frame.reserve(period.profile.frames.size());
   for (const Frame& frame : period.profile.frames) {
-    const FrameNames::Name& name = names_.name(frame, period.files[to_int(frame.file)].get());
+    const FrameNames::Name& name = names_.name(frame, period.files[frame.file].get());
     const std::vector<NamedCall> calls = calls_of(frame, name, sources);
     const FrameDescription description{calls, name.is_symbol || calls.size() > 1 || calls.back().line != 0};
     location_of_frame.push_back(locations.add(frame, description));
@@ -192,7 +193,8 @@ Profile Namer::name(const ClosedPeriod& period) {
   add_header(period, builder);
   for (const ModuleNaming& module : modules_)
     builder.profile().comments.push_back(builder.intern("names: " + describe(module)));
-  names_.trim();
+  names_.trim(period.files);
+  if (sources_) sources_->forget_except(period.files);
   return std::move(builder).build();
 }
 

@@ -111,9 +111,12 @@ void Session::keep_within_budgets(Nanoseconds now) {
 }
 
 void Session::handle(const SampleEvent& sample) {
-  BuiltStack stack = stacks_.build(sample);
-  const Process* process = processes_.find(sample.pid);
-  ThreadKey thread{sample.pid, sample.tid, process != nullptr ? process->incarnation : 0};
+  const auto verdict = choice_.judge(sample, options_.events[sample.event].is_clock);
+  if (verdict == ProcessChoice::Verdict::excluded) return;
+  const bool is_known = verdict == ProcessChoice::Verdict::profiled;
+  BuiltStack stack = is_known ? stacks_.build(sample) : stacks_.build_marker(Loss::too_many_processes);
+  ThreadKey thread;
+  if (is_known) thread = {sample.pid, sample.tid, processes_.incarnation_of(sample.pid)};
   const auto& columns = columns_.events[sample.event];
   std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
   std::uint32_t added =
@@ -124,16 +127,17 @@ void Session::handle(const SampleEvent& sample) {
 
   summary_.stacks++;
   has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
-  if (stack.reason != StopReason::complete) stopped_[{stack.reason, stack.stop_file}]++;
+  if (stack.reason != StopReason::complete)
+    count_stop(summary_, stack.reason, files_.file(stack.stop_file).get());
   if (options_.on_sample) options_.on_sample(sample, stack, processes_, files_);
-  if (options_.on_stack && sample.has_registers) {
+  if (options_.on_stack && sample.has_registers && is_known) {
     options_.on_stack(sample, stacks_.user_stack(), code_.modules(processes_.find_or_read(sample.pid)),
                       code_.rules(), files_);
   }
 }
 
 void Session::handle(const MapEvent& event) {
-  if (!event.is_executable) return;
+  if (!event.is_executable || !choice_.follows(event.pid)) return;
   FileIdentity identity{std::string(event.path), event.device_major, event.device_minor, event.inode,
                         event.build_id};
   processes_.map(event.pid, event.start, event.length, event.file_offset, identity);
@@ -151,6 +155,7 @@ void Session::handle(const CommEvent& event) {
 
 void Session::handle(const ExitEvent& event) {
   processes_.exit(event.pid, event.tid);
+  choice_.note_exit(event.pid);
   stacks_.forget_thread(event.tid);
 }
 
@@ -161,6 +166,7 @@ void Session::close_period(bool is_final) {
   finisher_.post_period(describe(std::move(profile)));
   if (options_.on_period) options_.on_period(told_, summary_);
   told_ = summary_;
+  choice_.close_period();
   processes_.forget_ended();
   code_.forget_unused();
   period_started_ = now;

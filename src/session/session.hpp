@@ -3,9 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <utility>
 
 #include "collect/collector.hpp"
 #include "export/destination.hpp"
@@ -19,6 +17,7 @@
 #include "session/cpu_account.hpp"
 #include "session/finisher.hpp"
 #include "session/pace.hpp"
+#include "session/process_choice.hpp"
 #include "session/session_options.hpp"
 #include "session/stack_builder.hpp"
 #include "session/summary.hpp"
@@ -41,7 +40,11 @@ class Session {
   void handle(const ForkEvent& event);
   void handle(const CommEvent& event);
   void handle(const ExitEvent& event);
-  template <typename AccountedEvent>  // of totals, losses and throttling
+  void handle(const LostEvent& event) {
+    if (cpu_) cpu_->add(event);
+    processes_.note_lost_records();
+  }
+  template <typename AccountedEvent>  // of totals and throttling
   void handle(const AccountedEvent& event) {
     if (cpu_) cpu_->add(event);
   }
@@ -60,6 +63,7 @@ class Session {
   FileRegistry files_{provider_};
   ProcessTable processes_{
       files_, options_.root ? ProcessTable::Follows::one_target : ProcessTable::Follows::whole_host};
+  ProcessChoice choice_{processes_, {!options_.root, options_.filter, options_.max_processes}};
   CodeIndex code_{files_};
   StackBuilder stacks_;
   ColumnLayout columns_;
@@ -75,7 +79,6 @@ class Session {
   Nanoseconds started_{};
   Nanoseconds period_started_{};
   Nanoseconds next_progress_{};
-  std::map<std::pair<StopReason, FileId>, std::uint64_t> stopped_;
   std::uint64_t sequence_ = 0;
   std::uint64_t periods_ = 0;  // of this worker
   Pace pace_;

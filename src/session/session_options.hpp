@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "collect/collector.hpp"
 #include "collect/event_spec.hpp"
 #include "process/file_registry.hpp"
+#include "process/process_filter.hpp"
 #include "process/process_table.hpp"
 #include "session/continuity.hpp"
 #include "session/namer.hpp"
@@ -34,6 +36,8 @@ struct SessionOptions {
   std::function<bool()> is_replaced;
   Continuity* continuity = nullptr;  // shared by the workers of one run; none: there is only this one
   std::string service;
+  std::shared_ptr<const ProcessFilter> filter;  // of the whole host's processes; null: all
+  std::optional<std::size_t> max_processes;     // of the whole host, at once; none: no limit
   std::vector<std::string> notices;
   // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector
   // counted.

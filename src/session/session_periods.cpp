@@ -17,8 +17,9 @@ void Session::begin() {
   summary_.stacks = inherited_.stacks;
   for (std::size_t reason = 0; reason < kStopReasons; ++reason) {
     if (inherited_.stopped[reason] > 0)
-      stopped_[{static_cast<StopReason>(reason), FileId::none}] = inherited_.stopped[reason];
+      summary_.stopped[{static_cast<StopReason>(reason), ""}] = inherited_.stopped[reason];
   }
+  choice_.resume(inherited_.excluded, inherited_.over_limit);
   if (cpu_) is_first ? cpu_->start() : cpu_->resume(inherited_);
   update_summary();
   told_ = summary_;
@@ -34,8 +35,11 @@ Legacy Session::bequeath(Nanoseconds end) const {
   legacy.sequence = sequence_;
   legacy.period_started = end.count();
   legacy.stacks = summary_.stacks;
-  for (const auto& [key, count] : stopped_) legacy.stopped[static_cast<std::size_t>(key.first)] = 0;
-  for (const auto& [key, count] : stopped_) legacy.stopped[static_cast<std::size_t>(key.first)] += count;
+  legacy.stopped = {};
+  for (const auto& [key, count] : summary_.stopped)
+    legacy.stopped[static_cast<std::size_t>(key.first)] += count;
+  legacy.excluded = choice_.excluded();
+  legacy.over_limit = choice_.over_limit();
   legacy.lost_records = summary_.collector.lost_records;
   legacy.throttled = summary_.collector.throttled;
   if (cpu_) cpu_->bequeath(legacy);
@@ -51,8 +55,7 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
   for (ThreadKey thread : profile.threads) {
     period.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
   }
-  for (std::size_t id = 0; id < files_.size(); ++id)
-    period.files.push_back(files_.file(static_cast<FileId>(id)));
+  period.files = files_.files();
   period.mappings = code_.representatives();
   period.unix_start = unix_now() - (monotonic_now() - profile.start);
   period.period_type = first.label;
@@ -83,11 +86,8 @@ void Session::update_summary() {
     summary_.sampled_cpu = cpu_->totals().sampled;
     summary_.losses = cpu_->totals().losses;
   }
-  summary_.stopped.clear();
-  for (const auto& [key, count] : stopped_) {
-    const CodeFile* file = files_.file(key.second).get();
-    summary_.stopped[{key.first, file != nullptr ? file->base_name() : ""}] += count;
-  }
+  summary_.excluded = choice_.excluded();
+  summary_.over_limit = choice_.over_limit();
   summary_.outcome = finisher_.outcome();
   summary_.outcome.sent += inherited_.sent;
   summary_.outcome.dropped += inherited_.dropped;

@@ -82,6 +82,7 @@ struct SourceReader::Work {
   void save(const NamedModule& module) const;
   std::size_t count_unread(const Wanted& wanted);
   void trim_memory(const std::vector<Wanted>& in_use);
+  void forget_except(const CodeFiles& files);
 
   void run();
   void wait_for_work(std::unique_lock<std::mutex>& lock, const DebuginfodClient* servers);
@@ -95,6 +96,7 @@ struct SourceReader::Work {
   std::mutex mutex;  // guards everything below
   std::condition_variable changed;
   absl::flat_hash_map<std::uint32_t, NamedModule> modules;  // by FileId
+  OpenModules open;                                         // the reading thread's while it is busy
   std::vector<Wanted> queue;                                // hottest last
   std::vector<Wanted> awaiting;                             // a server has been asked for their debug files
   std::size_t answers_seen = 0;                             // of servers, when `awaiting` was looked at
@@ -142,6 +144,19 @@ void SourceReader::Work::trim_memory(const std::vector<Wanted>& in_use) {
                                        [&](const Wanted& one) { return to_int(one.id) == entry.first; });
     if (!is_in_use) save(entry.second);
     return !is_in_use;
+  });
+}
+
+void SourceReader::Work::forget_except(const CodeFiles& files) {
+  if (is_busy) return;
+  const auto is_gone = [&](FileId id) { return !files.contains(id); };
+  std::erase_if(queue, [&](const Wanted& one) { return is_gone(one.id); });
+  std::erase_if(awaiting, [&](const Wanted& one) { return is_gone(one.id); });
+  absl::erase_if(open, [&](const auto& entry) { return is_gone(static_cast<FileId>(entry.first)); });
+  absl::erase_if(modules, [&](const auto& entry) {
+    if (!is_gone(static_cast<FileId>(entry.first))) return false;
+    save(entry.second);
+    return true;
   });
 }
 
@@ -199,7 +214,6 @@ void SourceReader::Work::run() {
   if (auto settings = debuginfod_settings()) servers.emplace(*std::move(settings));
   PatientOpener opener;
   DebugFileFinder finder(opener, {.debuginfod_cache = servers ? servers->cache_folder() : ""});
-  OpenModules open;
   std::unique_lock lock(mutex);
   while (true) {
     wait_for_work(lock, servers ? &*servers : nullptr);
@@ -222,6 +236,7 @@ void SourceReader::Work::run() {
     is_busy = false;
     changed.notify_all();
   }
+  open.clear();  // while the finder lives
   has_stopped = true;
   changed.notify_all();
 }
@@ -259,6 +274,11 @@ void SourceReader::read(std::vector<Wanted> wanted, Deadline deadline) {
   work_->changed.wait_until(lock, deadline, [this] { return work_->is_done(); });
   for (const Wanted& one : wanted) work_->module_of(one).source.unread = work_->count_unread(one);
   work_->trim_memory(wanted);
+}
+
+void SourceReader::forget_except(const CodeFiles& files) {
+  const std::lock_guard lock(work_->mutex);
+  work_->forget_except(files);
 }
 
 SourceReader::Known SourceReader::known() { return Known(*work_); }

@@ -46,6 +46,10 @@ class SourceReader {
   // Asks for what is not known yet and waits until it has been read, or until the deadline.
   void read(std::vector<Wanted> wanted, Deadline deadline);
 
+  // Lets go of all other files: what was read of them is on disk. Not while something is being read, which
+  // the next call makes up for.
+  void forget_except(const CodeFiles& files);
+
   // What is known now. Nothing changes while this lives, so it should not live long.
   class Known;
   [[nodiscard]] Known known();

@@ -1,11 +1,21 @@
 #include "session/stack_builder.hpp"
 
+#include <unistd.h>
+
+#include <chrono>
+
 namespace ddprof {
 
 namespace {
 
 // How many threads with deep stacks are remembered; each costs up to 200 KB.
 constexpr std::size_t kMaxDeepThreads = 128;
+
+// With -g the profiler sees itself. Each of its own samples makes it work, which makes samples: F samples a
+// second of its CPU time, each of which costs c seconds, multiply its work by 1 / (1 - F c), which is
+// harmless at 99 Hz (c is some 50 microseconds) and without end at 20,000 Hz. So only so many of them are
+// unwound in a second: half a percent of a core.
+constexpr std::uint32_t kMaxOwnStacks = 100;
 
 }  // namespace
 
@@ -35,6 +45,29 @@ void StackBuilder::unwind(const SampleEvent& sample, const Process& process) {
   }
 }
 
+bool StackBuilder::is_own_beyond_budget(const SampleEvent& sample) {
+  static const Pid kOwn{::getpid()};
+  if (sample.pid != kOwn) return false;
+  const auto second = std::chrono::floor<std::chrono::seconds>(sample.time);
+  if (second != own_second_) own_stacks_ = 0;
+  own_second_ = second;
+  return ++own_stacks_ > kMaxOwnStacks;
+}
+
+void StackBuilder::build_user_stack(const SampleEvent& sample) {
+  Process& process = processes_.find_or_read(sample.pid);
+  unwind(sample, process);
+  bool is_unexplained =
+      stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::no_unwind_info;
+  if (is_unexplained && processes_.backfill(process)) unwind(sample, process);
+  frames_.insert(frames_.end(), stack_.frames.begin(), stack_.frames.end());
+}
+
+BuiltStack StackBuilder::build_marker(Loss loss) {
+  frames_.assign(1, {.kind = FrameKind::accounted, .loss = loss});
+  return {.frames = frames_};
+}
+
 BuiltStack StackBuilder::build(const SampleEvent& sample) {
   frames_.clear();
   for (std::uint64_t address : sample.kernel_chain) {
@@ -44,13 +77,11 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
     // Kernel threads, and tasks in exec or exit, have no user stack: what the kernel told is all there is.
     stack_.clear();
     stack_.reason = sample.kernel_chain.empty() ? StopReason::no_registers : StopReason::complete;
+  } else if (is_own_beyond_budget(sample)) {
+    stack_.clear();
+    stack_.reason = StopReason::own_process;
   } else {
-    Process& process = processes_.find_or_read(sample.pid);
-    unwind(sample, process);
-    bool is_unexplained =
-        stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::no_unwind_info;
-    if (is_unexplained && processes_.backfill(process)) unwind(sample, process);
-    frames_.insert(frames_.end(), stack_.frames.begin(), stack_.frames.end());
+    build_user_stack(sample);
   }
   if (stack_.reason != StopReason::complete) {
     frames_.push_back({.kind = FrameKind::stopped, .reason = stack_.reason, .file = stack_.stop_file});

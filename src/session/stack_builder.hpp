@@ -31,6 +31,8 @@ class StackBuilder {
       : processes_(processes), code_(code), unwinder_(code.rules(), architecture) {}
 
   BuiltStack build(const SampleEvent& sample);
+  // One frame that says why a sample is counted and not looked into.
+  BuiltStack build_marker(Loss loss);
   // The user part of the last build, for whoever records cases.
   [[nodiscard]] const Stack& user_stack() const { return stack_; }
   void forget_all() { outer_.clear(); }
@@ -38,6 +40,8 @@ class StackBuilder {
 
  private:
   void unwind(const SampleEvent& sample, const Process& process);
+  void build_user_stack(const SampleEvent& sample);
+  bool is_own_beyond_budget(const SampleEvent& sample);
   OuterFrames* outer_frames(const SampleEvent& sample, bool is_truncated);
 
   ProcessTable& processes_;
@@ -47,6 +51,8 @@ class StackBuilder {
   Stack stack_;
   std::vector<Frame> frames_;
   absl::flat_hash_map<std::int32_t, OuterFrames> outer_;  // threads that have had deep stacks
+  Nanoseconds own_second_{};  // in which this many stacks of the profiler itself were unwound
+  std::uint32_t own_stacks_ = 0;
 };
 
 }  // namespace ddprof

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "profile/marker.hpp"
 
@@ -78,6 +79,14 @@ std::string with_thousands(std::uint64_t number) {
   std::string digits = std::to_string(number);
   for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, ",");
   return digits;
+}
+
+void count_stop(Summary& summary, StopReason reason, const CodeFile* file) {
+  constexpr std::size_t kMaxPlaces =
+      1024;  // a host for months; beyond, the reason is counted without its file
+  std::string place = file != nullptr ? file->base_name() : "";
+  const bool has_room = summary.stopped.size() < kMaxPlaces || summary.stopped.contains({reason, place});
+  summary.stopped[{reason, has_room ? std::move(place) : ""}]++;
 }
 
 void measure_self(Summary& summary) {
@@ -164,6 +173,13 @@ std::string render_summary(const Summary& summary) {
   if (summary.collector.filtered_samples > 0)
     add("filtered",
         fmt::format("{} samples of other processes", with_thousands(summary.collector.filtered_samples)));
+  if (summary.excluded.processes > 0)
+    add("filtered", fmt::format("{} samples ({} of CPU) of {} processes, by --include and --exclude",
+                                with_thousands(summary.excluded.samples), seconds(summary.excluded.cpu),
+                                with_thousands(summary.excluded.processes)));
+  if (summary.over_limit.samples > 0)
+    add("too many", fmt::format("{} samples ({} of CPU) of processes beyond --maximum-pids have no stacks",
+                                with_thousands(summary.over_limit.samples), seconds(summary.over_limit.cpu)));
   if (summary.collector.malformed_records > 0)
     add("malformed", fmt::format("{} records", summary.collector.malformed_records));
   add("engine",

@@ -11,6 +11,7 @@
 #include "base/frame.hpp"
 #include "base/ids.hpp"
 #include "collect/collector.hpp"
+#include "session/continuity.hpp"
 #include "session/finisher.hpp"
 
 namespace ddprof {
@@ -24,6 +25,8 @@ struct Summary {
   std::map<Loss, std::int64_t> losses;                                  // CPU time without a sample
   std::optional<std::int64_t> exact_cpu;                                // what the kernel charged
   std::int64_t sampled_cpu = 0;
+  ProcessCount excluded;    // by --include and --exclude
+  ProcessCount over_limit;  // of --maximum-pids
   std::string engine;
   bool samples_kernel = true;
   std::vector<std::string> notices;
@@ -38,6 +41,9 @@ struct Summary {
 
 // What the profiler cost and what happened to it, a line each, for the profile.
 std::vector<std::string> self_report(const Summary& summary);
+
+// One more stack that did not reach its root; `file` is where it ended, null when nobody knows.
+void count_stop(Summary& summary, StopReason reason, const CodeFile* file);
 
 // CPU time and peak memory of the calling process, into the summary.
 void measure_self(Summary& summary);

@@ -140,7 +140,7 @@ def total(profile, value_type, where=lambda sample: True):
 
 # Frames that stand for what is missing from a stack, or for CPU time without one. Other names in brackets are code ([vdso]).
 STOPPED = "[truncated"
-ACCOUNTED = ("[unsampled", "[lost", "[throttled", "[kernel: not permitted", "[too many distinct")
+ACCOUNTED = ("[unsampled", "[lost", "[throttled", "[kernel: not permitted", "[too many distinct", "[too many processes")
 
 
 def find_frame(sample, prefix):

@@ -199,7 +199,12 @@ while len(profilers(sys.argv[1])) < 2:
 found = sorted(profilers(sys.argv[1]))[1 if sys.argv[2] == 'worker' else 0:]  # the supervisor was first
 for pid in found:
     os.kill(pid, signal.SIGKILL)
-while not all('zombie' in open('/proc/%d/status' % pid).read() for pid in found if os.path.exists('/proc/%d' % pid)):
+def has_ended(pid):
+    try:
+        return 'zombie' in open('/proc/%d/status' % pid).read()
+    except OSError:
+        return True
+while not all(has_ended(pid) for pid in found):
     pass
 try:
     print('waited for', os.wait())

@@ -1,4 +1,4 @@
-#include "cli/text_pattern.hpp"
+#include "base/text_pattern.hpp"
 
 #include <regex.h>
 
