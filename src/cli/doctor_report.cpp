@@ -20,19 +20,19 @@ std::string block(std::string_view text, std::size_t indent, std::size_t width) 
   return wrapped(printable(text), indent, std::max(width, indent + 20)) + '\n';
 }
 
-std::string cure_line(std::string_view label, std::string_view text, std::size_t width) {
+std::string cure_line(std::string_view label, std::string_view text, std::size_t indent, std::size_t width) {
   if (text.empty()) return {};
-  return std::string(kIndent, ' ') + block(fmt::format("{}: {}", label, text), kIndent, width);
+  return std::string(indent, ' ') + block(fmt::format("{}: {}", label, text), indent, width);
 }
 
 std::string finding_text(const Finding& finding, bool is_in_container, std::size_t width) {
   std::string text =
       fmt::format("{:<{}}{:<{}}", state_name(finding.state), kStateColumn, finding.name, kNameColumn);
   text += block(fmt::format("{}: {}", finding.fact, finding.meaning), kIndent, width);
-  text += cure_line("try", finding.cure.command, width);
+  text += cure_line("try", finding.cure.command, kIndent, width);
   if (!is_in_container) return text;
-  text += cure_line("docker", finding.cure.docker, width);
-  text += cure_line("kubernetes", finding.cure.kubernetes, width);
+  text += cure_line("docker", finding.cure.docker, kIndent, width);
+  text += cure_line("kubernetes", finding.cure.kubernetes, kIndent, width);
   return text;
 }
 
@@ -42,9 +42,11 @@ std::string_view answer(CheckState state) {
 }
 
 std::string ability_text(const Ability& ability, std::size_t width) {
+  constexpr std::size_t kAbilityIndent = 2 + kStateColumn + kTitleColumn;
   std::string text =
       fmt::format("  {:<{}}{:<{}}", answer(ability.state), kStateColumn, ability.title, kTitleColumn);
-  return text + block(ability.sentence, 2 + kStateColumn + kTitleColumn, width);
+  text += block(ability.meaning, kAbilityIndent, width);
+  return text + cure_line("try", ability.cure.command, kAbilityIndent, width);
 }
 
 void write_cure(JsonWriter& json, const Cure& cure) {
@@ -70,7 +72,8 @@ void write_ability(JsonWriter& json, const Ability& ability) {
   json.begin_object();
   json.member("name", ability.name);
   json.member("state", state_name(ability.state));
-  json.member("meaning", ability.sentence);
+  json.member("meaning", ability.meaning);
+  write_cure(json, ability.cure);
   json.end_object();
 }
 

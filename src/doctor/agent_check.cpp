@@ -54,10 +54,10 @@ Result<AgentInfo> ask_for_info(const std::string& url, std::chrono::milliseconds
   return info;
 }
 
-// Sending is not in this version; whoever will need an agent sees whether it is there.
 Finding unreachable(Finding finding, const Error& error) {
   finding.state = CheckState::missing;
-  finding.meaning = fmt::format("no agent ({}); profiles go to files, which need none", error.message);
+  finding.fact += fmt::format(" does not answer ({})", error.message);
+  finding.meaning = "profiles go to files, which need no agent";
   finding.cure = {"start the agent, or name it: --url, DD_TRACE_AGENT_URL",
                   "--env DD_AGENT_HOST=… or --volume /var/run/datadog:/var/run/datadog",
                   "env DD_AGENT_HOST from status.hostIP, or a hostPath volume of /var/run/datadog"};
@@ -66,7 +66,7 @@ Finding unreachable(Finding finding, const Error& error) {
 
 Finding with_info(Finding finding, const AgentInfo& info) {
   if (info.status == 200 && info.body.find(kIntake) != std::string::npos) {
-    finding.meaning = "answers and takes profiles; sending is not in this version";
+    finding.meaning = "answers and takes profiles, which this version does not send yet";
     return finding;
   }
   finding.state = CheckState::limited;
@@ -91,14 +91,14 @@ Result<AgentAddress> AgentAddress::parse(std::string url, const std::string& hos
 Finding check_agent(const Result<AgentAddress>& address, std::chrono::milliseconds patience) {
   Finding finding{.name = "agent"};
   if (!address) {
-    finding.fact = "no address";
+    finding.fact = "the agent";
     return unreachable(std::move(finding), address.error());
   }
   finding.fact = address->text();
   if (!address->socket.empty()) {
     auto connected = connect_socket(address->socket);
     if (!connected) return unreachable(std::move(finding), connected.error());
-    finding.meaning = "listens; sending is not in this version";
+    finding.meaning = "listens for profiles, which this version does not send yet";
     return finding;
   }
   auto info = ask_for_info(address->url, patience);

@@ -26,8 +26,6 @@ KernelVersion parse_release(const std::string& release) {
   return version;
 }
 
-constexpr std::string_view kNotUsed = "not used by this version";
-
 }  // namespace
 
 Finding check_kernel(const Machine& machine) {
@@ -99,7 +97,8 @@ Finding check_kernel_names(const Machine& machine, const OwnPrivileges& privileg
     return finding;
   }
   finding.state = CheckState::missing;
-  finding.meaning = "/proc/kallsyms hides its addresses: frames of the kernel stay [kernel]+0x…";
+  finding.fact += ", and /proc/kallsyms hides its addresses";
+  finding.meaning = "frames of the kernel stay [kernel]+0x…";
   // kallsyms_show_value() of the kernel: at 0 whoever may profile the kernel by the sysctl, at 0 and 1 who
   // has CAP_SYSLOG, at 2 nobody.
   const std::int64_t level = restriction.value_or(0);
@@ -138,7 +137,7 @@ Finding check_btf(const Machine& machine) {
   const bool exists = machine.exists("/sys/kernel/btf/vmlinux");
   finding.state = exists ? CheckState::ok : CheckState::missing;
   finding.fact = exists ? "/sys/kernel/btf/vmlinux exists" : "no /sys/kernel/btf/vmlinux";
-  finding.meaning = fmt::format("{}: a BPF engine would fit its programs to this kernel by it", kNotUsed);
+  finding.meaning = "for a later BPF engine, which fits its programs to the kernel by it";
   if (!exists) finding.cure.command = "a kernel with CONFIG_DEBUG_INFO_BTF=y";
   return finding;
 }
@@ -152,9 +151,10 @@ Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges) {
   const bool may_load =
       (privileges.has(CAP_BPF) || privileges.has(CAP_SYS_ADMIN)) && privileges.may_monitor();
   finding.state = may_load ? CheckState::ok : CheckState::missing;
-  finding.meaning =
-      fmt::format("{}: a BPF engine would unwind in the kernel, without copies of stacks", kNotUsed);
-  if (!may_load) finding.cure = cure_with("nothing to do yet; it will need CAP_BPF and CAP_PERFMON", kBpf);
+  finding.meaning = "for a later BPF engine, which unwinds in the kernel without copies of stacks";
+  if (!may_load)
+    finding.cure =
+        cure_with("nothing to do in this version; later give ddprof CAP_BPF and CAP_PERFMON", kBpf);
   return finding;
 }
 

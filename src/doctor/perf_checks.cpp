@@ -67,8 +67,7 @@ Finding check_kernel_frames(const PerfProbe& probe) {
 }
 
 Finding check_all_processes(const PerfProbe& probe) {
-  return of_attempt("all-processes", probe.all,
-                    "CPUs can be sampled: -g works, and tasks shorter than a period have samples",
+  return of_attempt("all-processes", probe.all, "-g works, and tasks shorter than a period have samples",
                     "-g does not work, and tasks shorter than a period have no samples");
 }
 
@@ -101,7 +100,7 @@ Finding check_locked_memory(const Machine& machine, const PerfProbe& probe, std:
     if (probe.own) finding.cure = {};  // it fails for the reason that perf-events has
   } else if (probe.ring_bytes < probe.wanted_ring_bytes) {
     finding.state = CheckState::limited;
-    finding.meaning = fmt::format("rings of {} per CPU instead of {}: samples may be lost under load",
+    finding.meaning = fmt::format("rings of {} per CPU instead of {}, samples may be lost under load",
                                   kibibytes(probe.ring_bytes), kibibytes(probe.wanted_ring_bytes));
   } else {
     finding.meaning = fmt::format("rings of full size, {} per CPU", kibibytes(probe.ring_bytes));

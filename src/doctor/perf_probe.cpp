@@ -60,20 +60,30 @@ bool can_read_maps(const std::filesystem::path& folder) {
   return static_cast<bool>(std::getline(maps, line));
 }
 
+std::int32_t pid_of(const std::filesystem::path& folder) {
+  const std::string name = folder.filename();
+  std::int32_t pid = 0;
+  const auto [stop, failure] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  return failure == std::errc() && stop == name.data() + name.size() ? pid : 0;
+}
+
+// Some processes keep themselves to themselves, even from root: the best of a few tells what is allowed.
 std::optional<PerfProbe::Foreign> try_foreign(const EventSpec& spec, const AttrFeatures& features) {
+  constexpr std::size_t kTries = 16;
+  std::optional<PerfProbe::Foreign> best;
+  std::size_t tries = 0;
   std::error_code failure;
   for (std::filesystem::directory_iterator entry("/proc", failure), end; !failure && entry != end;
        entry.increment(failure)) {
-    const std::string name = entry->path().filename();
-    std::int32_t pid = 0;
-    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || stop != name.data() + name.size()) continue;
-    if (!is_foreign_program(entry->path())) continue;
+    const std::int32_t pid = pid_of(entry->path());
+    if (pid == 0 || !is_foreign_program(entry->path())) continue;
     PerfProbe::Refusal refusal = try_task(spec, features, pid, false);
     if (refusal && obstacle_of(*refusal) == PerfObstacle::no_process) continue;  // it has just ended
-    return PerfProbe::Foreign{std::move(refusal), can_read_maps(entry->path())};
+    const bool is_better = !best || (best->events && !refusal);
+    if (is_better || !refusal) best = {std::move(refusal), can_read_maps(entry->path())};
+    if ((!best->events && best->is_readable) || ++tries == kTries) break;
   }
-  return std::nullopt;
+  return best;
 }
 
 void try_rings(const std::vector<int>& cpus, const AttrFeatures& features, PerfProbe& probe) {

@@ -59,8 +59,8 @@ Finding check_container(const Machine& machine) {
   if (!sign)
     return {.name = "container", .fact = "no container", .meaning = "settings are this machine's own"};
   return {.name = "container",
-          .fact = *sign,
-          .meaning = "in a container: sysctls are the host's, capabilities and seccomp the container's"};
+          .fact = fmt::format("a container ({})", *sign),
+          .meaning = "sysctls are the host's, capabilities and seccomp the container's"};
 }
 
 Finding check_pid_namespace(const Machine& machine) {
@@ -70,7 +70,7 @@ Finding check_pid_namespace(const Machine& machine) {
   if (is_in_first_pid_namespace(machine)) return finding;
   finding.state = CheckState::limited;
   finding.fact = "not the machine's own";
-  finding.meaning = "-p and -g know the processes of this PID namespace only";
+  finding.meaning = "-p finds, and -g unwinds, only processes of this PID namespace";
   finding.cure = {"run ddprof in the namespace of the host", "--pid host", "hostPID: true"};
   return finding;
 }
@@ -84,7 +84,7 @@ Finding check_cgroup(const Machine& machine) {
                          : machine.number(fmt::format("/sys/fs/cgroup{}/{}", group.folder, group.limit_file));
   constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;  // version 1 has a huge number for none
   if (!limit || *limit >= kNoLimit) {
-    finding.meaning = "no memory limit of the group is known";
+    finding.meaning = limit ? "it does not limit memory" : "no limit of memory is known";
     return finding;
   }
   finding.meaning = fmt::format("profiler and program share {} MiB of memory", *limit / kMebibyte);

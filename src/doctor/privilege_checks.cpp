@@ -44,7 +44,7 @@ Finding of_user_namespace() {
   return {.name = "capabilities",
           .state = CheckState::missing,
           .fact = "capabilities of a user namespace",
-          .meaning = "the kernel does not count them for perf events: what everybody may do is left",
+          .meaning = "the kernel does not count them for perf events, so that what everybody may do is left",
           .cure = {"run ddprof outside of it", "a daemon that is not rootless and has no userns-remap",
                    "hostUsers: true"}};
 }
@@ -69,7 +69,7 @@ Finding check_capabilities(const OwnPrivileges& privileges, const std::string& e
     return finding;
   }
   finding.state = held.empty() ? CheckState::missing : CheckState::limited;
-  finding.meaning = "without " + purposes;
+  finding.meaning = "lacks " + purposes;
   finding.cure = cure_with(setcap_command(wanted, executable), wanted);
   return finding;
 }

@@ -14,8 +14,9 @@ namespace ddprof {
 struct Ability {
   std::string name;  // the same in every version
   CheckState state = CheckState::ok;
-  std::string title;     // "processes of other users"
-  std::string sentence;  // how far, or why not
+  std::string title;    // "processes of other users"
+  std::string meaning;  // how to have it, how far it goes, or why not
+  Cure cure = {};
 };
 
 // Own programs, processes of other users, the whole machine, frames of the kernel: in this order.
