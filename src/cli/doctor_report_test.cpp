@@ -52,7 +52,7 @@ TEST(DoctorText, BreaksLinesAtTheWidthAndObeysNoForeignText) {
   diagnosis.findings[0].fact = "answer \x1b[31m of a server";
   const std::string text = doctor_text(diagnosis, 60);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(text, HasSubstr("own processes,\n                        without the kernel\n"));
+  EXPECT_THAT(text, HasSubstr(": own\n                        processes, without the kernel\n"));
 }
 
 TEST(DoctorJson, HasEverything) {

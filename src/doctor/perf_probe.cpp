@@ -88,7 +88,11 @@ std::optional<PerfProbe::Foreign> try_foreign(const EventSpec& spec, const AttrF
 
 void try_rings(const std::vector<int>& cpus, const AttrFeatures& features, PerfProbe& probe) {
   RingBudgetInput input = ring_budget_of_this_machine(cpus.size());
-  input.record_bytes = automatic_stack_bytes(input);
+  // A recording that may lock little takes smaller stacks, for which smaller rings do. Wanted is what it
+  // would take.
+  RingBudgetInput free_input = input;
+  free_input.may_lock_freely = true;
+  input.record_bytes = automatic_stack_bytes(free_input);
   const RingBudget budget = ring_budget(input);
   probe.cpus = cpus.size();
   probe.wanted_ring_bytes = budget.wanted_pages * input.page_bytes;
