@@ -24,9 +24,8 @@ std::optional<std::string> container_sign(const Machine& machine) {
 }
 
 struct ControlGroup {
-  std::string path;
-  std::string folder;      // below /sys/fs/cgroup
-  std::string limit_file;  // of memory
+  int version = 0;         // 0: none
+  std::string limit_file;  // of memory, below /sys/fs/cgroup
 };
 
 // Version 1 when it has the memory controller, as on hybrid systems.
@@ -40,8 +39,8 @@ ControlGroup memory_group(std::string_view text) {
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string path(line.substr(second + 1));
-    if (controllers == "memory") return {path, "/memory" + path, "memory.limit_in_bytes"};
-    if (controllers.empty()) group = {path, path, "memory.max"};
+    if (controllers == "memory") return {1, "/memory" + path + "/memory.limit_in_bytes"};
+    if (controllers.empty()) group = {2, path + "/memory.max"};
   }
   return group;
 }
@@ -78,13 +77,13 @@ Finding check_pid_namespace(const Machine& machine) {
 Finding check_cgroup(const Machine& machine) {
   constexpr std::int64_t kComfortable = 512 * kMebibyte;
   const ControlGroup group = memory_group(machine.text("/proc/self/cgroup").value_or(""));
-  Finding finding{.name = "cgroup", .fact = group.path.empty() ? "no control group" : "in " + group.path};
-  const auto limit = group.path.empty()
-                         ? std::nullopt
-                         : machine.number(fmt::format("/sys/fs/cgroup{}/{}", group.folder, group.limit_file));
+  Finding finding{.name = "cgroup",
+                  .fact = group.version == 0 ? "no control group"
+                                             : fmt::format("control groups of version {}", group.version)};
+  const auto limit = machine.number("/sys/fs/cgroup" + group.limit_file);
   constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;  // version 1 has a huge number for none
   if (!limit || *limit >= kNoLimit) {
-    finding.meaning = limit ? "it does not limit memory" : "no limit of memory is known";
+    finding.meaning = limit ? "memory is not limited" : "no limit to memory is known";
     return finding;
   }
   finding.meaning = fmt::format("profiler and program share {} MiB of memory", *limit / kMebibyte);

@@ -40,6 +40,7 @@ TEST(CheckCgroup, ReadsTheMemoryLimitOfBothVersions) {
   const Finding small = check_cgroup(second.machine());
   EXPECT_EQ(small.state, CheckState::limited);
   EXPECT_THAT(small.meaning, HasSubstr("256 MiB"));
+  EXPECT_EQ(small.fact, "control groups of version 2");
   second.file("/sys/fs/cgroup/app.slice/memory.max", "max\n");
   EXPECT_EQ(check_cgroup(second.machine()).state, CheckState::ok);
 
@@ -49,7 +50,7 @@ TEST(CheckCgroup, ReadsTheMemoryLimitOfBothVersions) {
   EXPECT_EQ(check_cgroup(first.machine()).state, CheckState::ok);
   EXPECT_THAT(check_cgroup(first.machine()).meaning, HasSubstr("2048 MiB"));
   first.file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
-  EXPECT_THAT(check_cgroup(first.machine()).meaning, HasSubstr("does not limit"));
+  EXPECT_THAT(check_cgroup(first.machine()).meaning, HasSubstr("not limited"));
 }
 
 TEST(CheckCgroup, TakesAnyTextForWhatItIs) {
