@@ -20,19 +20,20 @@ std::string block(std::string_view text, std::size_t indent, std::size_t width) 
   return wrapped(printable(text), indent, std::max(width, indent + 20)) + '\n';
 }
 
-std::string cure_line(std::string_view label, std::string_view text, std::size_t indent, std::size_t width) {
+// In one line, however long: commands are copied.
+std::string cure_line(std::string_view label, std::string_view text, std::size_t indent) {
   if (text.empty()) return {};
-  return std::string(indent, ' ') + block(fmt::format("{}: {}", label, text), indent, width);
+  return fmt::format("{:{}}{}: {}\n", "", indent, label, printable(text));
 }
 
 std::string finding_text(const Finding& finding, bool is_in_container, std::size_t width) {
   std::string text =
       fmt::format("{:<{}}{:<{}}", state_name(finding.state), kStateColumn, finding.name, kNameColumn);
   text += block(fmt::format("{}: {}", finding.fact, finding.meaning), kIndent, width);
-  text += cure_line("try", finding.cure.command, kIndent, width);
+  text += cure_line("try", finding.cure.command, kIndent);
   if (!is_in_container) return text;
-  text += cure_line("docker", finding.cure.docker, kIndent, width);
-  text += cure_line("kubernetes", finding.cure.kubernetes, kIndent, width);
+  text += cure_line("docker", finding.cure.docker, kIndent);
+  text += cure_line("kubernetes", finding.cure.kubernetes, kIndent);
   return text;
 }
 
@@ -46,7 +47,7 @@ std::string ability_text(const Ability& ability, std::size_t width) {
   std::string text =
       fmt::format("  {:<{}}{:<{}}", answer(ability.state), kStateColumn, ability.title, kTitleColumn);
   text += block(ability.meaning, kAbilityIndent, width);
-  return text + cure_line("try", ability.cure.command, kAbilityIndent, width);
+  return text + cure_line("try", ability.cure.command, kAbilityIndent);
 }
 
 void write_cure(JsonWriter& json, const Cure& cure) {

@@ -53,6 +53,7 @@ TEST(DoctorText, BreaksLinesAtTheWidthAndObeysNoForeignText) {
   const std::string text = doctor_text(diagnosis, 60);
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
   EXPECT_THAT(text, HasSubstr(": own\n                        processes, without the kernel\n"));
+  EXPECT_THAT(text, HasSubstr("\n                        try: sudo sysctl kernel.perf_event_paranoid=1\n"));
 }
 
 TEST(DoctorJson, HasEverything) {
