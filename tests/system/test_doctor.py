@@ -231,6 +231,20 @@ class Doctor(harness.SystemTest):
                 file.write(before)
 
     @harness.needs_root
+    def test_the_cure_for_tracefs_cures(self):
+        self.examine()
+        if self.state("tracefs") == "ok":
+            self.skipTest("tracefs is mounted already")
+        command = self.findings["tracefs"]["cure"]["command"].removeprefix("sudo ")
+        # In a mount namespace of its own, which takes it along when it ends.
+        prefix = ["unshare", "--mount", "sh", "-ec", command + '; exec "$@"', "sh"]
+        if self.run_command([*prefix, "true"]).returncode != 0:
+            self.skipTest("tracefs cannot be mounted here: " + command)
+        self.examine(prefix=prefix, status=0)
+        self.assertEqual(self.state("tracefs"), "ok")
+        self.verify_tracepoints(prefix, None)
+
+    @harness.needs_root
     def test_a_pid_namespace_is_noticed(self):
         prefix = ["unshare", "--fork", "--pid", "--mount-proc"]
         if self.run_command([*prefix, "true"]).returncode != 0:
