@@ -18,7 +18,7 @@ LEVELS = {
     "collect": 3, "collect_perf": 3, "encode": 3, "unwind_oracle": 3, "debugfile": 3,
     "export": 4,
     "session": 5,
-    "runtime": 6,
+    "runtime": 6, "doctor": 6,
     "cli": 7,
 }
 # An engine is a folder of collect, one step above the interface that it implements; the reader of debug information is a

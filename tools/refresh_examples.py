@@ -31,6 +31,10 @@ def shape(text):
     for line in text.splitlines():
         if line.startswith("$ "):
             kind = line
+        elif found := re.match(r"(?:ok|limited|missing) +(\S+) ", line):
+            kind = found.group(1)  # a check of the doctor, whose state is the machine's
+        elif re.match(r"  (?:yes|partly|no) ", line):
+            kind = "answer"
         elif line.startswith(" " * 13):
             continue  # time that no sample caught, where there was some
         elif "%" in line and not line.startswith("  target"):
@@ -59,6 +63,8 @@ def examples():
     for options in (["--lines", "-n", "8"], ["--modules"]):
         command = ["ddprof", "report", *options, "shop.pb.gz"]
         yield "report " + options[0], f"$ {' '.join(command)}\n" + run(*command)
+    yield "doctor", "$ ddprof doctor\n" + run("ddprof", "doctor")
+    yield "doctor as nobody", "$ ddprof doctor\n" + run(*NOBODY, DDPROF, "doctor")
     yield "record as nobody", run(*NOBODY, DDPROF, "record", "-O", "mine.pb.gz", "--", "./shop", "3")
     refused = run(ROOT / "build/dev/puppets/deny_perf", DDPROF, "record", "-O", "none.pb.gz", "--", "./shop", "1")
     yield "record under seccomp", "".join(line for line in refused.splitlines(True) if not line.startswith("served"))

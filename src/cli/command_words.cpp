@@ -25,7 +25,7 @@ constexpr std::array<Subcommand, 7> kSubcommands = {{
     {"view", std::nullopt},
     {"diff", std::nullopt},
     {"serve", std::nullopt},
-    {"doctor", std::nullopt},
+    {"doctor", Command::doctor},
 }};
 
 const Subcommand* find_subcommand(std::string_view word) {

@@ -1,20 +1,17 @@
 #include "cli/commands.hpp"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "base/read_file.hpp"
 #include "cli/config_file.hpp"
 #include "cli/convert.hpp"
+#include "cli/doctor_command.hpp"
 #include "cli/help.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report.hpp"
 #include "cli/show_config.hpp"
+#include "cli/terminal.hpp"
 #include "encode/decode.hpp"
 #include "export/file_destination.hpp"
 #include "runtime/program.hpp"
@@ -27,28 +24,6 @@ namespace ddprof {
 namespace {
 
 constexpr std::size_t kMaxProfileBytes = std::size_t{1} << 30U;
-constexpr std::size_t kPlainWidth = 100;
-
-int print(const std::string& text) {
-  bool is_written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return is_written ? 0 : 1;
-}
-
-std::size_t terminal_width() {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
-  return kPlainWidth;
-}
-
-// See no-color.org.
-bool wants_color() {
-  const char* const refusal = std::getenv("NO_COLOR");
-  const char* const terminal = std::getenv("TERM");
-  const bool is_refused = refusal != nullptr && *refusal != 0;
-  const bool is_plain = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return ::isatty(STDOUT_FILENO) == 1 && !is_refused && !is_plain;
-}
 
 ReportOptions report_options(const std::string& path, const Options& options) {
   return {.title = path,
@@ -92,7 +67,7 @@ int report(const Options& options) {
       say_error(text.error());
       return 1;
     }
-    if (int status = print(*text); status != 0) return status;
+    if (int status = print_output(*text); status != 0) return status;
   }
   return 0;
 }
@@ -124,19 +99,21 @@ int run_profiling(const Options& options) {
 int run_command(const Options& options) {
   switch (options.command) {
     case Command::version:
-      return print(version_text());
+      return print_output(version_text());
     case Command::help:
-      return print(help_text());
+      return print_output(help_text());
     case Command::help_extended:
-      return print(help_extended_text());
+      return print_output(help_extended_text());
     case Command::help_markdown:
-      return print(commands_markdown());
+      return print_output(commands_markdown());
     case Command::help_events:
-      return print(events_help());
+      return print_output(events_help());
     case Command::report:
       return report(options);
     case Command::convert:
       return convert(options);
+    case Command::doctor:
+      return doctor(options);
     default:
       break;
   }

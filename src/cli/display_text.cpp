@@ -147,4 +147,24 @@ std::string right_aligned(std::string_view text, std::size_t width) {
   return std::string(used < width ? width - used : 0, ' ') + std::string(text);
 }
 
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns) {
+  std::string result;
+  std::size_t column = indent;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::size_t taken = display_width(text.substr(0, end));
+    if (column > indent && column + 1 + taken > columns) {
+      result += '\n' + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      result += ' ';
+      ++column;
+    }
+    result += text.substr(0, end);
+    column += taken;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
+
 }  // namespace ddprof

@@ -25,6 +25,10 @@ std::string fit_left(std::string_view text, std::size_t width);
 // its middle.
 std::string fit_name(std::string_view name, std::size_t width);
 
+// Printable text in lines of `columns`, broken at spaces. The first begins at column `indent`, and the others
+// are indented so far.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns);
+
 // Pads with spaces up to `width`.
 std::string left_aligned(std::string_view text, std::size_t width);
 std::string right_aligned(std::string_view text, std::size_t width);

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "cli/display_text.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
 
@@ -27,7 +28,8 @@ constexpr std::string_view kIntroduction =
     "  ddprof [options] -p PID | -g\n"
     "  ddprof record [options] program arguments... | -p PID | -g\n"
     "  ddprof report [options] FILE\n"
-    "  ddprof convert IN OUT     pprof, folded, speedscope, firefox; - is a pipe\n";
+    "  ddprof convert IN OUT     pprof, folded, speedscope, firefox; - is a pipe\n"
+    "  ddprof doctor             what works here, and what enables the rest\n";
 
 constexpr auto kGroups =
     std::to_array<OptionGroup>({OptionGroup::target, OptionGroup::sampling, OptionGroup::output,
@@ -62,26 +64,6 @@ std::string sentence(const OptionRow& row) {
   return text;
 }
 
-// Breaks at spaces; later lines begin under the first.
-std::string wrapped(std::string_view text, std::size_t indent) {
-  std::string result;
-  std::size_t column = indent;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (column > indent && column + 1 + end > kColumns) {
-      result += '\n' + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      result += ' ';
-      ++column;
-    }
-    result += text.substr(0, end);
-    column += end;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return result;
-}
-
 std::string help_entry(const OptionRow& row, bool with_environment) {
   const std::string left = "  " + synopsis(row);
   std::string text = left;
@@ -92,9 +74,9 @@ std::string help_entry(const OptionRow& row, bool with_environment) {
   }
   std::string description = sentence(row);
   if (with_environment && !row.environment.empty()) description += fmt::format(" (${})", row.environment);
-  text += wrapped(description, kHelpColumn) + '\n';
+  text += wrapped(description, kHelpColumn, kColumns) + '\n';
   if (with_environment && !row.has_effect)
-    text += fmt::format("{}({})\n", std::string(kHelpColumn, ' '), kNoEffectNote);
+    text += fmt::format("{}({})\n", std::string(kHelpColumn, ' '), no_effect_note(row));
   return text;
 }
 
@@ -131,7 +113,7 @@ std::string markdown_row(const OptionRow& row) {
   spelling.erase(0, spelling.find_first_not_of(' '));
   std::string meaning(row.help);
   if (!row.choices.empty()) meaning += fmt::format(" (`{}`)", row.choices);
-  if (!row.has_effect) meaning += fmt::format("; *{}*", kNoEffectNote);
+  if (!row.has_effect) meaning += fmt::format("; *{}*", no_effect_note(row));
   const std::string environment =
       row.environment.empty() ? std::string() : fmt::format("`{}`", row.environment);
   return fmt::format("| `{}` | {} | {} | {} |\n", escaped(spelling), environment, escaped(default_of(row)),

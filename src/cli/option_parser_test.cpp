@@ -153,13 +153,25 @@ TEST(Options, TheFirstWordDecides) {
   EXPECT_EQ(parsed({"./record"}).command, Command::wrap);
   EXPECT_THAT(parsed({"--", "view", "-R"}).program, ElementsAre("view", "-R"));
   EXPECT_THAT(parsed({"record", "report"}).program, ElementsAre("report"));
-  for (const char* later : {"view", "diff", "serve", "doctor"}) {
+  for (const char* later : {"view", "diff", "serve"}) {
     const auto options = OptionFixture{}.parse({later, "x"});
     ASSERT_FALSE(options.ok());
     EXPECT_EQ(options.error().code, ErrorCode::unsupported);
     EXPECT_EQ(options.error().message, std::string(later) + ": not in this version");
     EXPECT_THAT(options.error().hint, HasSubstr("ddprof -- " + std::string(later)));
   }
+}
+
+TEST(Options, TheDoctorKnowsTheAgentAndNoPrograms) {
+  const Options options = parsed({"doctor", "--json", "-U", "unix:///run/agent.sock"});
+  EXPECT_EQ(options.command, Command::doctor);
+  EXPECT_TRUE(options.json);
+  EXPECT_EQ(options.url, "unix:///run/agent.sock");
+  OptionFixture fixture;
+  fixture.variables = {{"DD_AGENT_HOST", "10.0.0.1"}};
+  EXPECT_EQ(fixture.parsed({"doctor"}).host, "10.0.0.1");
+  EXPECT_THAT(failure({"doctor", "./prog"}).message, HasSubstr("looks at this machine"));
+  EXPECT_EQ(failure({"doctor", "-F", "99"}).message, "--frequency: not an option of doctor");
 }
 
 TEST(Options, ASubcommandAfterOptionsIsAProgramAndSaysSo) {

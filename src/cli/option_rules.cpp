@@ -1,6 +1,7 @@
 #include "cli/option_rules.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string_view>
 
 #include "cli/option_table.hpp"
@@ -191,15 +192,28 @@ Result<void> check_convert(const Options& options) {
   return {};
 }
 
-// Scripts for the original set these; whoever typed one should not wait for what it did there.
-void tell_what_has_no_effect(Options& options) {
-  std::string names;
+Result<void> check_doctor(const Options& options) {
   for (std::size_t option = 0; option < options.origins.size(); ++option) {
     const OptionRow& row = option_table()[option];
-    bool is_typed = options.origins[option].kind == Origin::Kind::command_line;
-    if (is_typed && !row.has_effect) names += fmt::format("{}--{}", names.empty() ? "" : ", ", row.name);
+    const bool is_given = options.origins[option].kind == Origin::Kind::command_line;
+    if (is_given && !row.in_doctor)
+      return usage_error(fmt::format("--{}: not an option of doctor", row.name));
   }
-  if (!names.empty()) options.notices.push_back(fmt::format("{}: {}", names, kNoEffectNote));
+  if (options.program.empty()) return {};
+  return usage_error("doctor: looks at this machine, not at programs or files", "ddprof doctor");
+}
+
+// Scripts for the original set these; whoever typed one should not wait for what it did there.
+void tell_what_has_no_effect(Options& options) {
+  std::map<std::string_view, std::string> names;  // by what is said of them
+  for (std::size_t option = 0; option < options.origins.size(); ++option) {
+    const OptionRow& row = option_table()[option];
+    const bool is_typed = options.origins[option].kind == Origin::Kind::command_line;
+    if (!is_typed || row.has_effect) continue;
+    std::string& list = names[no_effect_note(row)];
+    list += fmt::format("{}--{}", list.empty() ? "" : ", ", row.name);
+  }
+  for (const auto& [note, list] : names) options.notices.push_back(fmt::format("{}: {}", list, note));
 }
 
 }  // namespace
@@ -207,6 +221,7 @@ void tell_what_has_no_effect(Options& options) {
 Result<void> apply_option_rules(Options& options) {
   if (options.command == Command::report) return check_report(options);
   if (options.command == Command::convert) return check_convert(options);
+  if (options.command == Command::doctor) return check_doctor(options);
   TRY(choose_command(options));
   TRY(choose_events(options));
   TRY(check_duration(options));

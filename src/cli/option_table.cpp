@@ -95,11 +95,13 @@ const auto kRows = std::to_array<OptionRow>({
 
     // Where it is sent
     {.name = "url", .letter = 'U', .environment = "DD_TRACE_AGENT_URL", .slot = &Options::url, .value = "URL",
-     .group = Group::upload, .help = "agent: host:port, http(s)://, unix:///path or /path", .has_effect = false},
+     .group = Group::upload, .help = "agent: host:port, http(s)://, unix:///path or /path", .has_effect = false,
+     .in_doctor = true},
     {.name = "host", .letter = 'H', .environment = "DD_AGENT_HOST", .slot = &Options::host, .value = "HOST",
-     .group = Group::upload, .help = "agent's host", .has_effect = false},
+     .group = Group::upload, .help = "agent's host", .has_effect = false, .in_doctor = true},
     {.name = "port", .letter = 'P', .environment = "DD_TRACE_AGENT_PORT", .slot = &Options::port, .value = "PORT",
-     .group = Group::upload, .help = "agent's port", .low = 1, .high = 65535, .has_effect = false},
+     .group = Group::upload, .help = "agent's port", .low = 1, .high = 65535, .has_effect = false,
+     .in_doctor = true},
     {.name = "upload-period", .letter = 'u', .environment = "DD_PROFILING_UPLOAD_PERIOD",
      .slot = &Options::upload_period_seconds, .value = "SECONDS", .group = Group::upload,
      .help = "time that one profile covers", .low = 1, .high = kMaxSeconds},
@@ -151,7 +153,7 @@ const auto kRows = std::to_array<OptionRow>({
     // Configuration
     {.name = "config", .environment = "DD_PROFILING_NATIVE_CONFIG", .slot = &Options::config, .value = "FILE",
      .group = Group::configuration, .help = "TOML file: option = value",
-     .default_note = "./ddprof.toml if it exists", .command_line_only = true},
+     .default_note = "./ddprof.toml if it exists", .command_line_only = true, .in_doctor = true},
     {.name = "show-config", .environment = "DD_PROFILING_SHOW_CONFIG", .slot = &Options::show_config,
      .group = Group::configuration, .help = "print every value and where it came from"},
     {.name = "capture-config", .slot = &Options::capture_config, .value = "FILE", .group = Group::configuration,
@@ -189,7 +191,7 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "source-dir", .slot = &Options::source_dir, .value = "DIR", .group = Group::report,
      .help = "where --annotate finds the source", .command_line_only = true},
     {.name = "json", .slot = &Options::json, .group = Group::report,
-     .help = "for programs, see docs/report.md", .command_line_only = true},
+     .help = "for programs; also of ddprof doctor", .command_line_only = true, .in_doctor = true},
 
     // ddprof convert
     {.name = "to", .slot = &Options::to, .value = "FORMAT", .group = Group::convert, .help = "what to write",
@@ -246,6 +248,10 @@ std::optional<std::size_t> find_option(char letter) {
     if (kRows[index].letter == letter) return index;
   }
   return std::nullopt;
+}
+
+std::string_view no_effect_note(const OptionRow& row) {
+  return row.in_doctor ? "in this version only for ddprof doctor" : "accepted, no effect in this version";
 }
 
 bool is_flag(const OptionRow& row) { return row.value.empty(); }

@@ -60,9 +60,11 @@ struct OptionRow {
   bool command_line_only = false;  // not in the config file
   bool is_secret = false;          // masked when shown, never written
   bool has_effect = true;          // false: accepted so that existing scripts work
+  bool in_doctor = false;          // an option of ddprof doctor, whatever its group
 };
 
-inline constexpr std::string_view kNoEffectNote = "accepted, no effect in this version";
+// Said of a row that has no effect when programs are profiled.
+[[nodiscard]] std::string_view no_effect_note(const OptionRow& row);
 
 [[nodiscard]] std::span<const OptionRow> option_table();
 [[nodiscard]] std::string_view group_title(OptionGroup group);

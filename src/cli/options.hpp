@@ -18,6 +18,7 @@ enum class Command : std::uint8_t {
   record,         // ddprof record …: stay in front; the target is `program`, `pid` or `global`
   report,         // ddprof report FILE…
   convert,        // ddprof convert IN OUT
+  doctor,         // ddprof doctor: what works on this machine
   configuration,  // no target: --show-config or --capture-config alone
   version,
   help,
@@ -122,7 +123,7 @@ struct Options {
   bool lines = false;
   std::string annotate;  // a function
   std::string source_dir;
-  bool json = false;
+  bool json = false;  // also of doctor
 
   // Convert
   std::string to;  // the format; empty: by the extension of the file

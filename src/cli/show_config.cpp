@@ -40,7 +40,7 @@ std::string value_of(const Options& options, const OptionRow& row) {
 std::string origin_text(const Options& options, const OptionRow& row) {
   std::string text = describe(origin_of(options, row.name));
   const bool is_set = origin_of(options, row.name).kind != Origin::Kind::default_value;
-  if (!row.has_effect && is_set) text += fmt::format(" ({})", kNoEffectNote);
+  if (!row.has_effect && is_set) text += fmt::format(" ({})", no_effect_note(row));
   return text;
 }
 

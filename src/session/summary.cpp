@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collect/perf/perf_refusal.hpp"
 #include "profile/marker.hpp"
 
 namespace ddprof {
@@ -183,9 +184,9 @@ std::string render_summary(const Summary& summary) {
   if (summary.collector.malformed_records > 0)
     add("malformed", fmt::format("{} records", summary.collector.malformed_records));
   add("engine",
-      summary.engine + (summary.samples_kernel ? ""
-                                               : "; user frames only: kernel frames need CAP_PERFMON or "
-                                                 "kernel.perf_event_paranoid <= 1"));
+      summary.engine + (summary.samples_kernel
+                            ? ""
+                            : fmt::format("; user frames only: kernel frames need {}", kKernelFramesNeed)));
   if (const std::string names = naming_line(summary.outcome.modules); !names.empty()) add("names", names);
   for (const std::string& notice : summary.notices) add("notice", notice);
   for (const ModuleNaming& module : summary.outcome.modules) {

@@ -36,9 +36,8 @@ void probe_permissions(const EventSpec& probe, const PerfOptions& options, Event
     request.kernel = true;
     plan.kernel = can_open(task_sampling_attr(probe, request), kSelf, kAnyCpu);
     if (!plan.kernel)
-      plan.notices.emplace_back(
-          "time in the kernel is counted but not sampled: that needs CAP_PERFMON or "
-          "kernel.perf_event_paranoid <= 1");
+      plan.notices.push_back(
+          fmt::format("time in the kernel is counted but not sampled: that needs {}", kKernelFramesNeed));
   }
   constexpr std::int32_t kFirstCpu = 0;
   plan.per_cpu = can_open(cpu_sampling_attr(probe, request_for(probe, plan, options)), kAllTasks, kFirstCpu);

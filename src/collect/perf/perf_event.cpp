@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <ctime>
 #include <fstream>
 
@@ -97,76 +96,6 @@ perf_event_attr sampling_attr(const EventSpec& spec, const AttrRequest& request)
   if (spec.value_source == EventSpec::ValueSource::raw_field) attr.sample_type |= PERF_SAMPLE_RAW;
   if (request.side_band) set_side_band(attr, request.features);
   return attr;
-}
-
-std::optional<int> read_paranoid() {
-  std::ifstream file("/proc/sys/kernel/perf_event_paranoid");
-  int level = 0;
-  if (!(file >> level)) return std::nullopt;
-  return level;
-}
-
-// The value of one line of /proc/self/status, read as a number in the given base.
-std::uint64_t status_field(std::string_view key, int base) {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!std::string_view(line).starts_with(key)) continue;
-    std::size_t start = line.find_first_not_of(" \t", key.size());
-    if (start == std::string::npos) return 0;
-    std::uint64_t value = 0;
-    std::from_chars(line.data() + start, line.data() + line.size(), value, base);
-    return value;
-  }
-  return 0;
-}
-
-OpenFailure gather_facts(int error_number, std::string_view what, std::int32_t task,
-                         const perf_event_attr& attr) {
-  constexpr unsigned kCapSysAdmin = 21;
-  constexpr unsigned kCapPerfmon = 38;
-  constexpr std::uint64_t kEnough = (std::uint64_t{1} << kCapSysAdmin) | (std::uint64_t{1} << kCapPerfmon);
-  return {.error_number = error_number,
-          .what = std::string(what),
-          .task = task,
-          .wants_kernel = attr.exclude_kernel == 0,
-          .paranoid = read_paranoid(),
-          .is_privileged = (status_field("CapEff:", 16) & kEnough) != 0,
-          .is_seccomp_filtered = status_field("Seccomp:", 10) == 2};
-}
-
-std::string whom(std::int32_t task) {
-  if (task < 0) return " on all processes";
-  return task == 0 ? "" : fmt::format(" on task {}", task);
-}
-
-Error explain_refusal(const OpenFailure& failure) {
-  std::string subject = fmt::format("perf_event_open {}{}", failure.what, whom(failure.task));
-  auto refuse = [&](std::string reason, std::string hint) {
-    return Error{ErrorCode::permission_denied, fmt::format("{}: {}", subject, reason), std::move(hint)};
-  };
-  if (!failure.paranoid)
-    return refuse("this kernel was built without perf events", "a kernel with CONFIG_PERF_EVENTS=y");
-  int level = *failure.paranoid;
-  if (!failure.is_privileged && level > 2)
-    return refuse(
-        fmt::format("kernel.perf_event_paranoid is {}, which keeps perf events from ordinary users", level),
-        "sudo sysctl kernel.perf_event_paranoid=2, or give ddprof CAP_PERFMON");
-  if (!failure.is_privileged && failure.task < 0 && level > 0)
-    return refuse(fmt::format("kernel.perf_event_paranoid is {}, which allows own processes only", level),
-                  "run as root, give ddprof CAP_PERFMON, or sudo sysctl kernel.perf_event_paranoid=0");
-  if (!failure.is_privileged && failure.wants_kernel && level > 1)
-    return refuse(fmt::format("kernel.perf_event_paranoid is {}, which hides the kernel", level),
-                  "give ddprof CAP_PERFMON, or sudo sysctl kernel.perf_event_paranoid=1");
-  // From here the sysctl allows it, so someone else refused. A seccomp filter refuses the call whatever it
-  // asks for, an access check (EACCES) only looks at foreign tasks.
-  if (failure.is_seccomp_filtered && failure.error_number == EPERM)
-    return refuse(
-        "refused by this container's seccomp filter",
-        "start the container with --cap-add PERFMON or a seccomp profile that allows perf_event_open");
-  if (failure.task > 0)
-    return refuse("the process belongs to another user or may not be traced",
-                  "run ddprof as that user, as root, or with CAP_PERFMON and CAP_SYS_PTRACE");
-  return refuse("refused by a security module or kernel lockdown", "allow perf events in its policy");
 }
 
 }  // namespace
@@ -272,41 +201,19 @@ Result<std::uint64_t> find_tracepoint_id(std::string_view group, std::string_vie
   return find_tracepoint_id(group, name, kRoots);
 }
 
-Error explain(const OpenFailure& failure) {
-  std::string subject = fmt::format("perf_event_open {}{}", failure.what, whom(failure.task));
-  switch (failure.error_number) {
-    case EACCES:
-    case EPERM:
-      return explain_refusal(failure);
-    case ENOENT:
-    case EOPNOTSUPP:
-    case ENODEV:
-      return {ErrorCode::unsupported, fmt::format("{}: this machine offers no such counter", subject),
-              "virtual machines often have no hardware counters: sCPU works everywhere"};
-    case ESRCH:
-      return {ErrorCode::not_found, fmt::format("{}: no such process", subject)};
-    case EMFILE:
-    case ENFILE:
-      return {ErrorCode::exhausted, fmt::format("{}: too many open files", subject),
-              "raise the limit with ulimit -n; one descriptor is needed per thread, CPU and event"};
-    case E2BIG:
-    case EINVAL:
-      return {ErrorCode::invalid_argument,
-              fmt::format("{}: this kernel does not know an attribute", subject)};
-    case ENOSYS:
-      return {ErrorCode::unsupported, fmt::format("{}: this kernel was built without perf events", subject),
-              "a kernel with CONFIG_PERF_EVENTS=y"};
-    default:
-      return errno_error(failure.error_number, subject);
-  }
+PerfAttempt attempt_perf_event(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu,
+                               std::string_view what) {
+  constexpr int kNoGroup = -1;
+  const long fd = ::syscall(SYS_perf_event_open, &attr, task, cpu, kNoGroup, PERF_FLAG_FD_CLOEXEC);
+  if (fd >= 0) return {.event = UniqueFd(static_cast<int>(fd)), .failure = std::nullopt};
+  return {.event = {}, .failure = gather_failure(errno, what, task, attr.exclude_kernel == 0)};
 }
 
 Result<UniqueFd> open_perf_event(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu,
                                  std::string_view what) {
-  constexpr int kNoGroup = -1;
-  long fd = ::syscall(SYS_perf_event_open, &attr, task, cpu, kNoGroup, PERF_FLAG_FD_CLOEXEC);
-  if (fd >= 0) return UniqueFd(static_cast<int>(fd));
-  return explain(gather_facts(errno, what, task, attr));
+  PerfAttempt attempt = attempt_perf_event(attr, task, cpu, what);
+  if (attempt.failure) return explain(*attempt.failure);
+  return std::move(attempt.event);
 }
 
 }  // namespace ddprof

@@ -12,6 +12,7 @@
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 #include "collect/event_spec.hpp"
+#include "collect/perf/perf_refusal.hpp"
 
 namespace ddprof {
 
@@ -67,16 +68,12 @@ Result<std::uint64_t> find_tracepoint_id(std::string_view group, std::string_vie
 Result<UniqueFd> open_perf_event(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu,
                                  std::string_view what);
 
-// Everything that decides how a refusal is explained.
-struct OpenFailure {
-  int error_number = 0;
-  std::string what;
-  std::int32_t task = 0;  // 0 the caller, -1 all
-  bool wants_kernel = false;
-  std::optional<int> paranoid;       // kernel.perf_event_paranoid
-  bool is_privileged = false;        // CAP_PERFMON or CAP_SYS_ADMIN
-  bool is_seccomp_filtered = false;  // a container's filter may refuse the call itself
+// The same for who wants to know how it fails.
+struct PerfAttempt {
+  UniqueFd event;  // open unless it failed
+  std::optional<OpenFailure> failure;
 };
-Error explain(const OpenFailure& failure);
+PerfAttempt attempt_perf_event(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu,
+                               std::string_view what);
 
 }  // namespace ddprof

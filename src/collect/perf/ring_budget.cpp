@@ -1,14 +1,15 @@
 #include "collect/perf/ring_budget.hpp"
 
+#include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <fstream>
 #include <limits>
-#include <string>
+
+#include "collect/perf/own_privileges.hpp"
 
 namespace ddprof {
 
@@ -30,18 +31,6 @@ constexpr std::uint64_t kHighestRate = 2'500;
 std::uint64_t saturating_add(std::uint64_t left, std::uint64_t right) {
   return left > std::numeric_limits<std::uint64_t>::max() - right ? std::numeric_limits<std::uint64_t>::max()
                                                                   : left + right;
-}
-
-bool has_ipc_lock() {
-  constexpr unsigned kCapIpcLock = 14;
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with("CapEff:\t")) continue;
-    std::uint64_t capabilities = 0;
-    std::from_chars(line.data() + 8, line.data() + line.size(), capabilities, 16);
-    return ((capabilities >> kCapIpcLock) & 1) != 0;
-  }
-  return false;
 }
 
 }  // namespace
@@ -92,12 +81,17 @@ RingBudgetInput ring_budget_of_this_machine(std::size_t cpus) {
   input.cpus = cpus;
   input.page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   std::ifstream("/proc/sys/kernel/perf_event_mlock_kb") >> input.perf_mlock_kib;
-  int paranoid = 2;
-  std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+  const OwnPrivileges privileges = own_privileges();
   rlimit limit{};
   if (::getrlimit(RLIMIT_MEMLOCK, &limit) == 0) input.memlock_limit_bytes = limit.rlim_cur;
-  input.may_lock_freely = paranoid < 0 || has_ipc_lock();
+  input.may_lock_freely = privileges.paranoid.value_or(2) < 0 || privileges.has(CAP_IPC_LOCK);
   return input;
+}
+
+std::string lock_more_command(std::size_t ring_bytes) {
+  constexpr std::size_t kBesides = 512;  // control pages, and the small rings for totals
+  return fmt::format("sudo sysctl kernel.perf_event_mlock_kb={}, or ulimit -l unlimited",
+                     ring_bytes / 1024 + kBesides);
 }
 
 }  // namespace ddprof

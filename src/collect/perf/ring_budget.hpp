@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace ddprof {
 
@@ -31,5 +32,8 @@ std::uint32_t automatic_stack_bytes(RingBudgetInput input);
 
 // The same for this machine and user.
 RingBudgetInput ring_budget_of_this_machine(std::size_t cpus);
+
+// What lets this user have rings of that size on every CPU.
+std::string lock_more_command(std::size_t ring_bytes);
 
 }  // namespace ddprof

@@ -44,10 +44,10 @@ Result<RingSet> RingSet::open(const std::vector<int>& cpus, const AttrFeatures& 
     if (is_too_large && pages > 1) continue;
     if (set.ok() && pages < budget.wanted_pages) {
       std::size_t ratio = budget.wanted_pages / pages;
-      set->notice_ = fmt::format(
-          "rings of {} KiB per CPU instead of {} KiB, samples may be lost under load: raise "
-          "kernel.perf_event_mlock_kb or ulimit -l",
-          set->bytes_per_ring() / 1024, set->bytes_per_ring() * ratio / 1024);
+      set->notice_ =
+          fmt::format("rings of {} KiB per CPU instead of {} KiB, samples may be lost under load: {}",
+                      set->bytes_per_ring() / 1024, set->bytes_per_ring() * ratio / 1024,
+                      lock_more_command(set->bytes_per_ring() * ratio));
     }
     return set;
   }

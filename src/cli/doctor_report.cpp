@@ -1,0 +1,111 @@
+#include "cli/doctor_report.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "cli/display_text.hpp"
+#include "cli/json_writer.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::size_t kStateColumn = 9;
+constexpr std::size_t kNameColumn = 15;
+constexpr std::size_t kIndent = kStateColumn + kNameColumn;
+constexpr std::size_t kTitleColumn = 26;
+
+// Paths and answers of servers are foreign text.
+std::string block(std::string_view text, std::size_t indent, std::size_t width) {
+  return wrapped(printable(text), indent, std::max(width, indent + 20)) + '\n';
+}
+
+// In one line, however long: commands are copied.
+std::string cure_line(std::string_view label, std::string_view text, std::size_t indent) {
+  if (text.empty()) return {};
+  return fmt::format("{:{}}{}: {}\n", "", indent, label, printable(text));
+}
+
+std::string finding_text(const Finding& finding, bool is_in_container, std::size_t width) {
+  std::string text =
+      fmt::format("{:<{}}{:<{}}", state_name(finding.state), kStateColumn, finding.name, kNameColumn);
+  text += block(fmt::format("{}: {}", finding.fact, finding.meaning), kIndent, width);
+  text += cure_line("try", finding.cure.command, kIndent);
+  if (!is_in_container) return text;
+  text += cure_line("docker", finding.cure.docker, kIndent);
+  text += cure_line("kubernetes", finding.cure.kubernetes, kIndent);
+  return text;
+}
+
+std::string_view answer(CheckState state) {
+  if (state == CheckState::ok) return "yes";
+  return state == CheckState::limited ? "partly" : "no";
+}
+
+std::string ability_text(const Ability& ability, std::size_t width) {
+  constexpr std::size_t kAbilityIndent = 2 + kStateColumn + kTitleColumn;
+  std::string text =
+      fmt::format("  {:<{}}{:<{}}", answer(ability.state), kStateColumn, ability.title, kTitleColumn);
+  text += block(ability.meaning, kAbilityIndent, width);
+  return text + cure_line("try", ability.cure.command, kAbilityIndent);
+}
+
+void write_cure(JsonWriter& json, const Cure& cure) {
+  json.key("cure");
+  json.begin_object();
+  json.member("command", cure.command);
+  json.member("docker", cure.docker);
+  json.member("kubernetes", cure.kubernetes);
+  json.end_object();
+}
+
+void write_finding(JsonWriter& json, const Finding& finding) {
+  json.begin_object();
+  json.member("name", finding.name);
+  json.member("state", state_name(finding.state));
+  json.member("fact", finding.fact);
+  json.member("meaning", finding.meaning);
+  write_cure(json, finding.cure);
+  json.end_object();
+}
+
+void write_ability(JsonWriter& json, const Ability& ability) {
+  json.begin_object();
+  json.member("name", ability.name);
+  json.member("state", state_name(ability.state));
+  json.member("meaning", ability.meaning);
+  write_cure(json, ability.cure);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string doctor_text(const Diagnosis& diagnosis, std::size_t width) {
+  std::string text;
+  for (const Finding& finding : diagnosis.findings)
+    text += finding_text(finding, diagnosis.is_in_container, width);
+  text += "\nWhat can be profiled here:\n";
+  for (const Ability& ability : diagnosis.abilities) text += ability_text(ability, width);
+  return text;
+}
+
+std::string doctor_json(const Diagnosis& diagnosis) {
+  JsonWriter json;
+  json.begin_object();
+  json.key("can_profile");
+  json.flag(diagnosis.can_profile);
+  json.key("in_container");
+  json.flag(diagnosis.is_in_container);
+  json.key("abilities");
+  json.begin_array();
+  for (const Ability& ability : diagnosis.abilities) write_ability(json, ability);
+  json.end_array();
+  json.key("findings");
+  json.begin_array();
+  for (const Finding& finding : diagnosis.findings) write_finding(json, finding);
+  json.end_array();
+  json.end_object();
+  return std::move(json).finish();
+}
+
+}  // namespace ddprof

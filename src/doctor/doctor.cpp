@@ -1,0 +1,66 @@
+#include "doctor/doctor.hpp"
+
+#include <sys/resource.h>
+
+#include "collect/perf/own_privileges.hpp"
+#include "doctor/agent_check.hpp"
+#include "doctor/debug_checks.hpp"
+#include "doctor/kernel_checks.hpp"
+#include "doctor/machine.hpp"
+#include "doctor/perf_checks.hpp"
+#include "doctor/perf_probe.hpp"
+#include "doctor/place_checks.hpp"
+#include "doctor/privilege_checks.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::uint64_t memlock_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+}  // namespace
+
+Diagnosis examine(const DoctorOptions& options) {
+  const Machine machine;
+  const OwnPrivileges privileges = own_privileges();
+  const PerfProbe probe = probe_perf();
+  const std::string executable = machine.link("/proc/self/exe").value_or("ddprof");
+  Diagnosis diagnosis;
+  diagnosis.findings = {
+      // Whether it works.
+      check_kernel(machine),
+      check_perf_events(probe),
+      check_kernel_frames(probe),
+      check_all_processes(probe),
+      check_hardware(machine, probe),
+      check_locked_memory(machine, probe, memlock_limit()),
+      // Who decides.
+      check_paranoid(privileges, probe),
+      check_capabilities(privileges, executable),
+      check_seccomp(privileges, probe),
+      check_ptrace(machine, privileges),
+      check_container(machine),
+      check_pid_namespace(machine),
+      check_cgroup(machine),
+      // What makes profiles better.
+      check_kernel_names(machine, privileges),
+      check_debug_files(machine),
+      check_debuginfod(debuginfod_settings()),
+      check_sample_rate(machine),
+      check_clock(machine),
+      check_tracefs(machine),
+      check_btf(machine),
+      check_bpf(machine, privileges),
+      // Where profiles could go.
+      check_agent(AgentAddress::parse(options.url, options.host, options.port)),
+  };
+  diagnosis.abilities = judge(machine, privileges, probe);
+  diagnosis.is_in_container = is_in_container(machine);
+  diagnosis.can_profile = probe.can_profile();
+  return diagnosis;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "collect/perf/own_privileges.hpp"
+#include "doctor/finding.hpp"
+#include "doctor/machine.hpp"
+
+namespace ddprof {
+
+// What the kernel offers, whoever asks.
+Finding check_kernel(const Machine& machine);
+Finding check_clock(const Machine& machine);
+Finding check_sample_rate(const Machine& machine);
+// What it offers to this process.
+Finding check_kernel_names(const Machine& machine, const OwnPrivileges& privileges);
+Finding check_tracefs(const Machine& machine);
+Finding check_btf(const Machine& machine);
+Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges);
+
+}  // namespace ddprof

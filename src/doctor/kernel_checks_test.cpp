@@ -1,0 +1,104 @@
+#include "doctor/kernel_checks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "doctor/machine_fixture.hpp"
+
+namespace ddprof {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Finding kernel_of(std::string_view release) {
+  RecordedMachine recorded;
+  recorded.file("/proc/sys/kernel/osrelease", release);
+  return check_kernel(recorded.machine());
+}
+
+TEST(CheckKernel, KnowsWhatEachVersionLacks) {
+  EXPECT_EQ(kernel_of("6.18.44-fc-v445\n").state, CheckState::ok);
+  EXPECT_EQ(kernel_of("5.8.0\n").state, CheckState::ok);
+  const Finding old = kernel_of("5.4.0-150-generic\n");
+  EXPECT_EQ(old.state, CheckState::limited);
+  EXPECT_THAT(old.meaning, HasSubstr("CAP_SYS_ADMIN"));
+  EXPECT_EQ(old.cure.docker, "--cap-add SYS_ADMIN");
+  EXPECT_EQ(kernel_of("3.10.0-1160.el7.x86_64\n").state, CheckState::missing);
+}
+
+TEST(CheckKernel, SaysWhenProcIsHidden) {
+  const Finding finding = check_kernel(RecordedMachine().machine());
+  EXPECT_EQ(finding.state, CheckState::limited);
+  EXPECT_THAT(finding.cure.command, HasSubstr("mount -t proc"));
+}
+
+TEST(CheckClock, KnowsTheSlowOnes) {
+  constexpr std::string_view kPath = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+  RecordedMachine recorded;
+  EXPECT_EQ(check_clock(recorded.file(kPath, "tsc\n").machine()).state, CheckState::ok);
+  EXPECT_EQ(check_clock(recorded.file(kPath, "kvm-clock\n").machine()).state, CheckState::ok);
+  const Finding slow = check_clock(recorded.file(kPath, "hpet\n").machine());
+  EXPECT_EQ(slow.state, CheckState::limited);
+  EXPECT_THAT(slow.fact, HasSubstr("hpet"));
+}
+
+TEST(CheckSampleRate, IsLimitedWhereTheKernelHasLoweredIt) {
+  constexpr std::string_view kPath = "/proc/sys/kernel/perf_event_max_sample_rate";
+  RecordedMachine recorded;
+  EXPECT_EQ(check_sample_rate(recorded.file(kPath, "100000\n").machine()).state, CheckState::ok);
+  const Finding low = check_sample_rate(recorded.file(kPath, "250\n").machine());
+  EXPECT_EQ(low.state, CheckState::limited);
+  EXPECT_THAT(low.cure.command, HasSubstr("sudo sysctl kernel.perf_event_max_sample_rate="));
+}
+
+TEST(CheckKernelNames, LooksAtTheAddressesThemselves) {
+  RecordedMachine recorded;
+  recorded.file("/proc/sys/kernel/kptr_restrict", "0\n");
+  recorded.file("/proc/kallsyms", "ffffffff81000000 T _text\nffffffff81000100 T start\n");
+  EXPECT_EQ(check_kernel_names(recorded.machine(), user_at(2)).state, CheckState::ok);
+  recorded.file("/proc/kallsyms", "0000000000000000 T _text\n0000000000000000 T start\n");
+  EXPECT_EQ(check_kernel_names(recorded.machine(), user_at(2)).state, CheckState::missing);
+}
+
+// kallsyms_show_value() in kernel/ksyms_common.c.
+TEST(CheckKernelNames, KnowsWhatShowsThemAtEachLevel) {
+  RecordedMachine recorded;
+  const auto cure_at = [&](std::string_view restriction, int paranoid) {
+    recorded.file("/proc/sys/kernel/kptr_restrict", restriction);
+    return check_kernel_names(recorded.machine(), user_at(paranoid)).cure.command;
+  };
+  EXPECT_THAT(cure_at("0", 2), HasSubstr("perf_event_paranoid=1"));
+  EXPECT_THAT(cure_at("1", 2), HasSubstr("kptr_restrict=0"));
+  EXPECT_THAT(cure_at("2", 2), HasSubstr("kptr_restrict=1, and give ddprof CAP_SYSLOG"));
+}
+
+TEST(CheckTracefs, TellsAbsentFromUnmountedFromThere) {
+  RecordedMachine recorded;
+  recorded.file("/proc/filesystems", "nodev\ttracefs\n");
+  const Finding unmounted = check_tracefs(recorded.machine());
+  EXPECT_EQ(unmounted.state, CheckState::missing);
+  EXPECT_THAT(unmounted.fact, HasSubstr("not mounted"));
+  EXPECT_THAT(unmounted.cure.command, HasSubstr("mount -t tracefs"));
+  recorded.file("/proc/filesystems", "nodev\tproc\n");
+  EXPECT_THAT(check_tracefs(recorded.machine()).cure.command, HasSubstr("CONFIG_FTRACE"));
+  recorded.file("/sys/kernel/debug/tracing/events/sched/sched_switch/id", "314\n");
+  EXPECT_EQ(check_tracefs(recorded.machine()).state, CheckState::ok);
+}
+
+TEST(CheckBpf, IsHonestThatNothingUsesItYet) {
+  RecordedMachine recorded;
+  EXPECT_EQ(check_btf(recorded.machine()).state, CheckState::missing);
+  recorded.file("/sys/kernel/btf/vmlinux", "");
+  EXPECT_EQ(check_btf(recorded.machine()).state, CheckState::ok);
+  recorded.file("/proc/sys/kernel/unprivileged_bpf_disabled", "2\n");
+  const Finding refused = check_bpf(recorded.machine(), user_at(2));
+  EXPECT_EQ(refused.state, CheckState::missing);
+  EXPECT_THAT(refused.meaning, HasSubstr("later BPF engine"));
+  EXPECT_EQ(check_bpf(recorded.machine(), user_at(2, {CAP_BPF})).state, CheckState::missing);
+  EXPECT_EQ(check_bpf(recorded.machine(), user_at(2, {CAP_BPF, CAP_PERFMON})).state, CheckState::ok);
+  EXPECT_THAT(check_bpf(recorded.machine(), user_at(2, {CAP_SYS_ADMIN})).cure.command, IsEmpty());
+}
+
+}  // namespace
+}  // namespace ddprof

@@ -1,0 +1,112 @@
+#include "doctor/perf_checks.hpp"
+
+#include <sys/resource.h>
+
+#include "collect/perf/ring_budget.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// A finding about one attempt: what works, or why it does not and what helps.
+Finding of_attempt(std::string name, const PerfProbe::Refusal& refusal, std::string_view works,
+                   std::string_view otherwise) {
+  Finding finding{.name = std::move(name), .fact = "allowed", .meaning = std::string(works)};
+  if (!refusal) return finding;
+  finding.state = CheckState::missing;
+  finding.fact =
+      obstacle_of(*refusal) == PerfObstacle::other ? explain(*refusal).message : reason_of(*refusal);
+  finding.meaning = otherwise;
+  finding.cure = cure_of(obstacle_of(*refusal));
+  return finding;
+}
+
+std::string kibibytes(std::uint64_t bytes) { return fmt::format("{} KiB", bytes / 1024); }
+
+}  // namespace
+
+Finding check_perf_events(const PerfProbe& probe) {
+  return of_attempt("perf-events", probe.own, "CPU time of own programs can be sampled",
+                    "nothing can be sampled: programs run unprofiled");
+}
+
+Finding check_paranoid(const OwnPrivileges& privileges, const PerfProbe& probe) {
+  Finding finding{.name = "paranoid"};
+  if (!privileges.paranoid) {
+    finding.state = CheckState::limited;
+    finding.fact = "kernel.perf_event_paranoid cannot be read";
+    finding.meaning = "what is allowed shows only when it is tried";
+    return finding;
+  }
+  const int level = *privileges.paranoid;
+  finding.fact = fmt::format("kernel.perf_event_paranoid is {}", level);
+  if (privileges.may_monitor()) {
+    finding.meaning = "does not bind this process, which has CAP_PERFMON or CAP_SYS_ADMIN";
+  } else if (level <= 0) {
+    finding.meaning = "everybody may sample all processes, with the kernel";
+  } else if (level == 1) {
+    finding.state = CheckState::limited;
+    finding.meaning = "own processes, with the kernel, but not the whole machine";
+    finding.cure = cure_of(PerfObstacle::level_own_only);
+  } else if (level == 2 ||
+             !probe.own) {  // levels above 2 mean something on the kernels of some distributions
+    finding.state = CheckState::limited;
+    finding.meaning = "own processes, without the kernel";
+    finding.cure = cure_of(PerfObstacle::level_hides_kernel);
+  } else {
+    finding.state = CheckState::missing;
+    finding.meaning = "no perf events for ordinary users";
+    finding.cure = cure_of(PerfObstacle::level_forbids);
+  }
+  return finding;
+}
+
+Finding check_kernel_frames(const PerfProbe& probe) {
+  return of_attempt("kernel-frames", probe.own_kernel, "time in the kernel is sampled, with its frames",
+                    "time in the kernel is counted, but has no samples and no frames");
+}
+
+Finding check_all_processes(const PerfProbe& probe) {
+  return of_attempt("all-processes", probe.all, "-g works, and tasks shorter than a period have samples",
+                    "-g does not work, and tasks shorter than a period have no samples");
+}
+
+Finding check_hardware(const Machine& machine, const PerfProbe& probe) {
+  Finding finding =
+      of_attempt("hardware", probe.cycles, "hardware events (hCPU, hINST, …) can be sampled",
+                 "no hardware events (hCPU, hINST, …); CPU time (sCPU), the default, needs none");
+  if (!probe.cycles || obstacle_of(*probe.cycles) != PerfObstacle::no_counter) return finding;
+  const std::string processor = machine.text("/proc/cpuinfo").value_or("");
+  const bool is_virtual = processor.find(" hypervisor") != std::string::npos;
+  finding.fact = is_virtual ? "a virtual machine without hardware counters" : "no hardware counters";
+  finding.cure = {.command = is_virtual
+                                 ? "give the virtual machine a PMU (libvirt: <pmu state='on'/>), or use "
+                                   "bare metal"
+                                 : "a kernel with the driver for this CPU's counters"};
+  return finding;
+}
+
+Finding check_locked_memory(const Machine& machine, const PerfProbe& probe, std::uint64_t memlock_bytes) {
+  const auto free_kib = machine.number("/proc/sys/kernel/perf_event_mlock_kb");
+  const std::string limit = memlock_bytes == RLIM_INFINITY ? "unlimited" : kibibytes(memlock_bytes);
+  Finding finding{.name = "locked-memory"};
+  finding.fact = fmt::format("kernel.perf_event_mlock_kb is {}, ulimit -l {}",
+                             free_kib ? std::to_string(*free_kib) : "unknown", limit);
+  finding.cure = {lock_more_command(probe.wanted_ring_bytes), "--ulimit memlock=-1 or --cap-add IPC_LOCK",
+                  "securityContext.capabilities.add: [IPC_LOCK]"};
+  if (probe.ring_bytes == 0) {
+    finding.state = CheckState::missing;
+    finding.meaning = "no ring for samples: " + probe.ring_problem;
+    if (probe.own) finding.cure = {};  // it fails for the reason that perf-events has
+  } else if (probe.ring_bytes < probe.wanted_ring_bytes) {
+    finding.state = CheckState::limited;
+    finding.meaning = fmt::format("rings of {} per CPU instead of {}, samples may be lost under load",
+                                  kibibytes(probe.ring_bytes), kibibytes(probe.wanted_ring_bytes));
+  } else {
+    finding.meaning = fmt::format("rings of full size, {} per CPU", kibibytes(probe.ring_bytes));
+    finding.cure = {};
+  }
+  return finding;
+}
+
+}  // namespace ddprof

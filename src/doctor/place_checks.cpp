@@ -1,0 +1,96 @@
+#include "doctor/place_checks.hpp"
+
+#include <array>
+#include <optional>
+
+namespace ddprof {
+
+namespace {
+
+// PROC_PID_INIT_INO, the same on every kernel.
+constexpr std::string_view kFirstPidNamespace = "pid:[4026531836]";
+constexpr std::int64_t kMebibyte = std::int64_t{1} << 20U;
+
+// By what, in words; nothing outside of containers.
+std::optional<std::string> container_sign(const Machine& machine) {
+  for (const std::string_view file : {"/.dockerenv", "/run/.containerenv"}) {
+    if (machine.exists(file)) return fmt::format("{} exists", file);
+  }
+  const std::string groups = machine.text("/proc/self/cgroup").value_or("");
+  for (const std::string_view word : {"kubepods", "docker", "containerd", "libpod", "lxc"}) {
+    if (groups.find(word) != std::string::npos) return fmt::format("a control group of {}", word);
+  }
+  return std::nullopt;
+}
+
+struct ControlGroup {
+  int version = 0;         // 0: none
+  std::string limit_file;  // of memory, below /sys/fs/cgroup
+};
+
+// Version 1 when it has the memory controller, as on hybrid systems.
+ControlGroup memory_group(std::string_view text) {
+  ControlGroup group;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string path(line.substr(second + 1));
+    if (controllers == "memory") return {1, "/memory" + path + "/memory.limit_in_bytes"};
+    if (controllers.empty()) group = {2, path + "/memory.max"};
+  }
+  return group;
+}
+
+}  // namespace
+
+bool is_in_container(const Machine& machine) { return container_sign(machine).has_value(); }
+
+bool is_in_first_pid_namespace(const Machine& machine) {
+  return machine.link("/proc/self/ns/pid").value_or(std::string(kFirstPidNamespace)) == kFirstPidNamespace;
+}
+
+Finding check_container(const Machine& machine) {
+  const std::optional<std::string> sign = container_sign(machine);
+  if (!sign)
+    return {.name = "container", .fact = "no container", .meaning = "settings are this machine's own"};
+  return {.name = "container",
+          .fact = fmt::format("a container ({})", *sign),
+          .meaning = "sysctls are the host's, capabilities and seccomp the container's"};
+}
+
+Finding check_pid_namespace(const Machine& machine) {
+  Finding finding{.name = "pid-namespace",
+                  .fact = "the machine's own",
+                  .meaning = "every process of this machine is in sight"};
+  if (is_in_first_pid_namespace(machine)) return finding;
+  finding.state = CheckState::limited;
+  finding.fact = "not the machine's own";
+  finding.meaning = "-p finds, and -g unwinds, only processes of this PID namespace";
+  finding.cure = {"run ddprof in the namespace of the host", "--pid host", "hostPID: true"};
+  return finding;
+}
+
+Finding check_cgroup(const Machine& machine) {
+  constexpr std::int64_t kComfortable = 512 * kMebibyte;
+  const ControlGroup group = memory_group(machine.text("/proc/self/cgroup").value_or(""));
+  Finding finding{.name = "cgroup",
+                  .fact = group.version == 0 ? "no control group"
+                                             : fmt::format("control groups of version {}", group.version)};
+  const auto limit = machine.number("/sys/fs/cgroup" + group.limit_file);
+  constexpr std::int64_t kNoLimit = std::int64_t{1} << 60;  // version 1 has a huge number for none
+  if (!limit || *limit >= kNoLimit) {
+    finding.meaning = limit ? "memory is not limited" : "no limit to memory is known";
+    return finding;
+  }
+  finding.meaning = fmt::format("profiler and program share {} MiB of memory", *limit / kMebibyte);
+  if (*limit >= kComfortable) return finding;
+  finding.state = CheckState::limited;
+  finding.cure = {"raise the group's memory limit", "--memory 1g", "resources.limits.memory: 1Gi"};
+  return finding;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "doctor/finding.hpp"
+#include "doctor/machine.hpp"
+
+namespace ddprof {
+
+// Where this process lives.
+[[nodiscard]] bool is_in_container(const Machine& machine);
+// The first one, which holds every process of the machine.
+[[nodiscard]] bool is_in_first_pid_namespace(const Machine& machine);
+
+Finding check_container(const Machine& machine);
+Finding check_pid_namespace(const Machine& machine);
+Finding check_cgroup(const Machine& machine);
+
+}  // namespace ddprof

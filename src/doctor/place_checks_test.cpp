@@ -1,0 +1,66 @@
+#include "doctor/place_checks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "doctor/machine_fixture.hpp"
+
+namespace ddprof {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(CheckContainer, KnowsTheSignsOfEachRuntime) {
+  EXPECT_FALSE(is_in_container(RecordedMachine().machine()));
+  RecordedMachine docker, podman, kubernetes;
+  docker.file("/.dockerenv", "");
+  podman.file("/run/.containerenv", "engine=\"podman-4.3.1\"\n");
+  kubernetes.file("/proc/self/cgroup",
+                  "0::/kubepods.slice/kubepods-burstable.slice/cri-containerd-0a1b.scope\n");
+  EXPECT_THAT(check_container(docker.machine()).fact, HasSubstr("/.dockerenv"));
+  EXPECT_THAT(check_container(podman.machine()).fact, HasSubstr("/run/.containerenv"));
+  EXPECT_THAT(check_container(kubernetes.machine()).fact, HasSubstr("kubepods"));
+}
+
+TEST(CheckPidNamespace, KnowsTheFirstOne) {
+  RecordedMachine recorded;
+  recorded.link("/proc/self/ns/pid", "pid:[4026531836]");
+  EXPECT_EQ(check_pid_namespace(recorded.machine()).state, CheckState::ok);
+  recorded.link("/proc/self/ns/pid", "pid:[4026532441]");
+  const Finding finding = check_pid_namespace(recorded.machine());
+  EXPECT_EQ(finding.state, CheckState::limited);
+  EXPECT_EQ(finding.cure.docker, "--pid host");
+  EXPECT_EQ(finding.cure.kubernetes, "hostPID: true");
+}
+
+TEST(CheckCgroup, ReadsTheMemoryLimitOfBothVersions) {
+  RecordedMachine second;
+  second.file("/proc/self/cgroup", "0::/app.slice\n")
+      .file("/sys/fs/cgroup/app.slice/memory.max", "268435456\n");
+  const Finding small = check_cgroup(second.machine());
+  EXPECT_EQ(small.state, CheckState::limited);
+  EXPECT_THAT(small.meaning, HasSubstr("256 MiB"));
+  EXPECT_EQ(small.fact, "control groups of version 2");
+  second.file("/sys/fs/cgroup/app.slice/memory.max", "max\n");
+  EXPECT_EQ(check_cgroup(second.machine()).state, CheckState::ok);
+
+  RecordedMachine first;
+  first.file("/proc/self/cgroup", "5:devices:/\n4:memory:/job\n0::/\n");
+  first.file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "2147483648\n");
+  EXPECT_EQ(check_cgroup(first.machine()).state, CheckState::ok);
+  EXPECT_THAT(check_cgroup(first.machine()).meaning, HasSubstr("2048 MiB"));
+  first.file("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_THAT(check_cgroup(first.machine()).meaning, HasSubstr("not limited"));
+}
+
+TEST(CheckCgroup, TakesAnyTextForWhatItIs) {
+  RecordedMachine recorded;
+  for (const std::string_view text :
+       {"", ":", "::", "\n\n", "no colons", "memory", "1:memory", "1:memory:"}) {
+    recorded.file("/proc/self/cgroup", text);
+    EXPECT_EQ(check_cgroup(recorded.machine()).state, CheckState::ok) << text;
+  }
+}
+
+}  // namespace
+}  // namespace ddprof

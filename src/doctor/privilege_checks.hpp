@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "collect/perf/own_privileges.hpp"
+#include "doctor/finding.hpp"
+#include "doctor/machine.hpp"
+#include "doctor/perf_probe.hpp"
+
+namespace ddprof {
+
+// What this process may do, and who stands in its way. `executable` is whom setcap(8) would give more.
+Finding check_capabilities(const OwnPrivileges& privileges, const std::string& executable);
+Finding check_seccomp(const OwnPrivileges& privileges, const PerfProbe& probe);
+Finding check_ptrace(const Machine& machine, const OwnPrivileges& privileges);
+
+}  // namespace ddprof

@@ -1,0 +1,98 @@
+#include "doctor/verdict.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "doctor/machine_fixture.hpp"
+#include "doctor/probe_fixture.hpp"
+
+namespace ddprof {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr auto kOk = CheckState::ok;
+constexpr auto kLimited = CheckState::limited;
+constexpr auto kMissing = CheckState::missing;
+
+class Verdict : public testing::Test {
+ protected:
+  Verdict() {
+    recorded_.link("/proc/self/ns/pid", "pid:[4026531836]");
+    recorded_.file("/proc/kallsyms", "ffffffff81000000 T _text\nffffffff81000100 T start\n");
+  }
+  // Own programs, other users, whole machine, kernel.
+  [[nodiscard]] std::vector<CheckState> states(const OwnPrivileges& privileges) const {
+    std::vector<CheckState> states;
+    for (const Ability& ability : judge(recorded_.machine(), privileges, probe_))
+      states.push_back(ability.state);
+    return states;
+  }
+
+  RecordedMachine recorded_;
+  PerfProbe probe_ = working_probe();
+  OwnPrivileges root_ = user_at(2, {CAP_SYS_ADMIN, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYSLOG});
+};
+
+TEST_F(Verdict, RootMayEverything) {
+  EXPECT_THAT(states(root_), ElementsAre(kOk, kOk, kOk, kOk));
+  probe_.foreign.reset();  // nobody else is there
+  EXPECT_THAT(states(root_), ElementsAre(kOk, kOk, kOk, kOk));
+}
+
+TEST_F(Verdict, AnOrdinaryUserMayProfileOwnPrograms) {
+  probe_.own_kernel = refused({.error_number = EACCES, .wants_kernel = true, .paranoid = 2});
+  probe_.all = refused({.error_number = EACCES, .task = -1, .paranoid = 2});
+  probe_.foreign->events = refused({.error_number = EACCES, .task = 1, .paranoid = 2});
+  EXPECT_THAT(states(user_at(2)), ElementsAre(kOk, kMissing, kMissing, kMissing));
+  const auto abilities = judge(recorded_.machine(), user_at(2), probe_);
+  EXPECT_THAT(abilities[1].cure.command, HasSubstr("CAP_SYS_PTRACE"));
+  EXPECT_THAT(abilities[2].cure.command, HasSubstr("perf_event_paranoid=0"));
+  EXPECT_THAT(abilities[3].meaning, HasSubstr("hides the kernel"));
+  probe_.foreign.reset();
+  EXPECT_EQ(states(user_at(2))[1], kMissing);
+}
+
+TEST_F(Verdict, FilesOfOthersNeedMoreThanTheirEvents) {
+  const OwnPrivileges monitor = user_at(2, {CAP_PERFMON});
+  EXPECT_THAT(states(monitor), ElementsAre(kOk, kLimited, kLimited, kOk));
+  EXPECT_THAT(judge(recorded_.machine(), monitor, probe_)[1].meaning, HasSubstr("private folders"));
+  probe_.foreign->is_readable = false;
+  EXPECT_THAT(judge(recorded_.machine(), monitor, probe_)[1].meaning, HasSubstr("loaded before"));
+}
+
+TEST_F(Verdict, AFilterThatRefusesEventsLeavesNothing) {
+  const OpenFailure filter =
+      refused({.error_number = EPERM, .paranoid = 2, .is_privileged = true, .is_seccomp_filtered = true});
+  probe_.own = probe_.own_kernel = probe_.all = filter;
+  probe_.foreign->events = filter;
+  probe_.ring_bytes = 0;
+  EXPECT_FALSE(probe_.can_profile());
+  EXPECT_THAT(states(root_), ElementsAre(kMissing, kMissing, kMissing, kMissing));
+  EXPECT_THAT(judge(recorded_.machine(), root_, probe_)[1].meaning, HasSubstr("seccomp"));
+}
+
+TEST_F(Verdict, WithoutRingsNothingWorksEither) {
+  probe_.ring_bytes = 0;
+  probe_.ring_problem = "mmap: Operation not permitted";
+  EXPECT_FALSE(probe_.can_profile());
+  EXPECT_THAT(states(root_), ElementsAre(kMissing, kMissing, kMissing, kMissing));
+  EXPECT_THAT(judge(recorded_.machine(), root_, probe_)[0].cure.command, HasSubstr("mlock_kb"));
+}
+
+TEST_F(Verdict, APidNamespaceLimitsTheView) {
+  recorded_.link("/proc/self/ns/pid", "pid:[4026532441]");
+  EXPECT_THAT(states(root_), ElementsAre(kOk, kOk, kLimited, kOk));
+  EXPECT_EQ(judge(recorded_.machine(), root_, probe_)[2].cure.kubernetes, "hostPID: true");
+}
+
+TEST_F(Verdict, KernelFramesMayLackNames) {
+  recorded_.file("/proc/kallsyms", "0000000000000000 T _text\n");
+  EXPECT_THAT(states(root_), ElementsAre(kOk, kOk, kOk, kLimited));
+}
+
+}  // namespace
+}  // namespace ddprof
