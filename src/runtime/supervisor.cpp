@@ -155,7 +155,7 @@ Supervisor::End Supervisor::reap(bool was_hung) {
   if (was_hung) return {WorkerEnd::hung, 1, "did not make progress and was killed"};
   if (WIFEXITED(status)) {
     const int code = WEXITSTATUS(status);
-    if (code == kWorkDone || code == kExportsFailed) return {WorkerEnd::none, code, ""};
+    if (code == kWorkDone || code == kExportsFailed) return {WorkerEnd::none, code == kWorkDone ? 0 : 1, ""};
     if (code > kReplaceMe && code < kReplaceMe + static_cast<int>(kWorkerEnds))
       return {static_cast<WorkerEnd>(code - kReplaceMe), 0, ""};
     return {WorkerEnd::crashed, 1, fmt::format("ended with status {}", code)};

@@ -15,8 +15,8 @@ struct SharedState {
 
 // How a worker ends when it ends by itself. Any other way is a crash.
 inline constexpr int kWorkDone = 0;
-inline constexpr int kExportsFailed = 1;
-inline constexpr int kNoWork = 3;      // it could not begin
+inline constexpr int kExportsFailed = 8;
+inline constexpr int kNoWork = 9;      // it could not begin
 inline constexpr int kReplaceMe = 16;  // plus the WorkerEnd
 
 // The life of a worker, in a process of its own: reads the rings, unwinds, aggregates, names, exports. It
