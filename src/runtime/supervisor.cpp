@@ -48,7 +48,8 @@ Supervisor::Supervisor(PreparedProfiling& prepared, const PerfTarget& target, co
       inbox_(inbox),
       memory_(std::move(memory)),
       shared_(new (memory_.data()) SharedState) {
-  // A worker looks at its memory once a second and then ends in order. The group is for when that is too late.
+  // A worker looks at its memory once a second and then ends in order. The group is for when that is too
+  // late.
   constexpr std::uint64_t kHeadroom = std::uint64_t{32} << 20U;
   const std::uint64_t limit = request.session.max_memory;
   if (auto group = MemoryGroup::create(limit == 0 ? 0 : limit + limit / 2 + kHeadroom))

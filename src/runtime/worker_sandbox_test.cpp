@@ -153,8 +153,6 @@ TEST_F(WorkerSandbox, KeepsItsIdentityAndItsView) {
 TEST_F(WorkerSandbox, AsksTheKernelForNothingThatRuns) {
   EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_bpf, 0, nullptr, 0); }), "EPERM");
   EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_finit_module, -1, "", 0); }), "EPERM");
-  perf_event_attr attributes{};
-  EXPECT_EQ(in_sandbox([&] { return ::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0); }), "EPERM");
 }
 
 TEST_F(WorkerSandbox, MakesNoCode) {
