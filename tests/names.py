@@ -226,6 +226,8 @@ def explanation(ours, theirs, aliases, go_lines):
             return "another name of the same code"
     if len(ours) == 1 and ours[0].function.endswith("@plt"):
         return "an entry of the PLT: the judge names the nearest symbol"
+    if len(ours) == len(theirs) == 1 and ours[0].function == theirs[0].function and ours[0].line == theirs[0].line == 0 and not ours[0].file:
+        return "no line: the judge gives the file of the symbol table"
     if not theirs or all(frame.function in ("", "??") for frame in theirs):
         return "the judge knows nothing here"
     if len(ours) == len(theirs):

@@ -35,7 +35,7 @@ std::uint64_t restarts(const Summary& summary) {
 PeriodFacts facts_of(const Options& options, const Summary& before, const Summary& after) {
   PeriodFacts facts;
   facts.worker_restarts = restarts(after) - restarts(before);
-  facts.resident_bytes = own_memory_bytes();
+  facts.resident_bytes = resident_bytes();
   if (!options.events.empty() && options.events.front().is_clock)
     facts.sampling_rate_hz =
         1e9 / static_cast<double>(options.events.front().sample_value()) / after.slow_down;

@@ -23,6 +23,22 @@ constexpr Nanoseconds kSettling = 10s;
 constexpr double kRestoreBelow = 0.4;  // of the budget: twice the samples will still fit
 constexpr std::uint32_t kSlowest = 1024;
 
+struct Memory {
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;  // of it, with files or other processes
+};
+
+Memory read_memory() {
+  auto text = read_file("/proc/self/statm");
+  if (!text) return {};
+  std::istringstream fields(*text);
+  std::uint64_t size = 0;
+  Memory memory;
+  fields >> size >> memory.resident >> memory.shared;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {memory.resident * page, memory.shared * page};
+}
+
 }  // namespace
 
 std::optional<std::uint32_t> CpuBudget::change_to(std::uint32_t factor, Nanoseconds now) {
@@ -55,15 +71,11 @@ std::optional<std::uint32_t> CpuBudget::update(Nanoseconds now, Nanoseconds used
   return std::nullopt;
 }
 
+std::uint64_t resident_bytes() { return read_memory().resident; }
+
 std::uint64_t own_memory_bytes() {
-  auto text = read_file("/proc/self/statm");
-  if (!text) return 0;
-  std::istringstream fields(*text);
-  std::uint64_t size = 0;
-  std::uint64_t resident = 0;
-  std::uint64_t shared = 0;
-  fields >> size >> resident >> shared;
-  return (resident - std::min(shared, resident)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const Memory memory = read_memory();
+  return memory.resident - std::min(memory.shared, memory.resident);
 }
 
 MemoryState judge_memory(std::uint64_t bytes, std::uint64_t limit) {

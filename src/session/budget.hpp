@@ -30,6 +30,8 @@ class CpuBudget {
 
 enum class MemoryState : std::uint8_t { fine, tight, exceeded };
 
+// What is in memory of this process, files and rings included.
+std::uint64_t resident_bytes();
 // What this process keeps for itself, pages of mapped files left aside: those go when memory is short.
 std::uint64_t own_memory_bytes();
 MemoryState judge_memory(std::uint64_t bytes, std::uint64_t limit);

@@ -83,7 +83,7 @@ Summary Session::run(const std::atomic<bool>& stop) {
     if (auto drained = collector_.drain(dispatch); !drained)
       options_.notices.push_back(drained.error().message);
   }
-  close_period(is_final);
+  if (is_final || aggregator_.stacks() > 0) close_period(is_final);
   finisher_.finish();
   update_summary();
   summary_.ending = ending_;

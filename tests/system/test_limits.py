@@ -23,13 +23,13 @@ class Limits(harness.SystemTest):
 
     def test_the_worker_stays_on_one_core(self):
         service = test_faults.Service(self)
+        service.wait_for_profiles(2)
         allowed = {harness.read_text("/proc/%d/task/%s/status" % (service.worker, task)).split("Cpus_allowed_list:\t")[1].split("\n")[0]
                    for task in os.listdir("/proc/%d/task" % service.worker)}
         self.assertEqual(len(allowed), 1)
         self.assertRegex(allowed.pop(), r"^\d+$")
         target = harness.read_text("/proc/%d/status" % service.process.pid)
         self.assertIn("Cpus_allowed_list:\t%s\n" % harness.read_text("/proc/self/status").split("Cpus_allowed_list:\t")[1].split("\n")[0], target)
-        service.wait_for_profiles(2)
         service.end()
 
     def find_worker(self, supervisor):

@@ -9,11 +9,11 @@ import harness
 
 
 class Matrix(unittest.TestCase):
-    # Some hundred samples of each, on a machine that may be busy, scatter: the bar is lower here than the goal of 99.5 %
-    # that tests/matrix.py holds by default.
+    # Two hundred samples of each, on a machine that may be busy, scatter: the bar is lower here than the goal of 99.5 %
+    # that tests/matrix.py holds by default. Copies of stacks are as large as by default up to 250 Hz.
     def test_stacks_of_all_kinds_of_programs_reach_the_root(self):
         script = os.path.join(harness.REPOSITORY, "tests", "matrix.py")
-        done = subprocess.run([sys.executable, "-B", script, "--quick", "--threshold", "99", "--binary", harness.BINARY], stdout=subprocess.PIPE,
+        done = subprocess.run([sys.executable, "-B", script, "--quick", "--seconds", "1", "--threshold", "98.5", "--binary", harness.BINARY], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=280)
         print(done.stdout)
         self.assertEqual(done.returncode, 0)
