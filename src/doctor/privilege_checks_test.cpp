@@ -68,7 +68,7 @@ TEST(CheckPtrace, SaysWhoseMemoryCanBeReadAtEachScope) {
   const OwnPrivileges tracer = user_at(2, {CAP_SYS_PTRACE});
   EXPECT_EQ(at("0", user_at(2)).state, CheckState::limited);
   EXPECT_THAT(at("1", user_at(2)).cure.command, HasSubstr("sudo sysctl kernel.yama.ptrace_scope=0"));
-  EXPECT_THAT(at("1", user_at(2)).meaning, HasSubstr("not with -p"));
+  EXPECT_THAT(at("1", user_at(2)).meaning, HasSubstr("only children"));
   EXPECT_EQ(at("2", user_at(2)).state, CheckState::missing);
   EXPECT_THAT(at("2", user_at(2)).cure.docker, HasSubstr("SYS_PTRACE"));
   EXPECT_EQ(at("2", tracer).state, CheckState::ok);

@@ -7,6 +7,8 @@
 
 #include <initializer_list>
 
+#include "base/sanitizer.hpp"
+
 extern "C" const char __ehdr_start;  // of this program, by the linker
 extern "C" const char _end;
 
@@ -36,18 +38,10 @@ void record_fault(int signal, siginfo_t* info, void*) {
   ::raise(signal);  // the disposition is the default again
 }
 
-constexpr bool has_sanitizer() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 void record_faults_in(FaultRecord& record) {
-  if (has_sanitizer()) return;
+  if (kHasSanitizer) return;
   fault_record = &record;
   std::array<void*, 2> warm_up{};
   ::backtrace(warm_up.data(), static_cast<int>(warm_up.size()));  // loads what it needs, not in the handler

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/sanitizer.hpp"
 #include "base/truncated_files.hpp"
 #include "runtime/note_channel.hpp"
 #include "runtime/signal_inbox.hpp"
@@ -62,14 +63,10 @@ void ask_for_short_turns() {
 void limit_memory(std::uint64_t bytes) {
   rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);  // it would hold parts of the target
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   // The session keeps below by itself; this is for when it cannot. Stacks of threads count in full here.
   constexpr std::uint64_t kForStacks = std::uint64_t{128} << 20U;
   rlimit limit{bytes + kForStacks, bytes + kForStacks};
-  if (bytes > 0) ::setrlimit(RLIMIT_DATA, &limit);
-#else
-  (void)bytes;
-#endif
+  if (bytes > 0 && !kHasSanitizer) ::setrlimit(RLIMIT_DATA, &limit);
 }
 
 }  // namespace

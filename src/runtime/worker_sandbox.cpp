@@ -12,20 +12,13 @@
 
 #include <cerrno>
 
+#include "base/sanitizer.hpp"
 #include "runtime/privileges.hpp"
 #include "runtime/syscall_filter.hpp"
 
 namespace ddprof {
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kHasSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kHasSanitizer = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kHasSanitizer = false;
-#endif
 
 // Calls that only the older of the two architectures has; newer C libraries use those with "at" everywhere.
 void allow_old_calls([[maybe_unused]] SyscallFilter& filter) {
