@@ -150,7 +150,8 @@ TEST(ProcessChurn, ProcessesThatAreGoneLeaveNothingBehind) {
   };
   const std::size_t early = least_from(20);
   const std::size_t late = least_from(kBatches - 20);
-  EXPECT_LT(late, early + early / 20) << "the heap has grown from " << early << " to " << late;
+  constexpr std::size_t kTolerance = kHasSanitizer ? 5 : 20;  // a part of it: the fewer, the noisier
+  EXPECT_LT(late, early + early / kTolerance) << "the heap has grown from " << early << " to " << late;
 }
 
 }  // namespace
