@@ -16,7 +16,7 @@ std::uint64_t hash_numbers(std::initializer_list<std::uint64_t> numbers) {
   return hash;
 }
 
-std::uint64_t bits(std::int64_t number) { return static_cast<std::uint64_t>(number); }
+std::uint64_t as_word(std::int64_t number) { return static_cast<std::uint64_t>(number); }
 
 }  // namespace
 
@@ -79,7 +79,7 @@ OtlpDictionary::Number OtlpDictionary::location(std::uint32_t index) {
   const Number its_mapping = location.mapping == kNoMapping ? 0 : mapping(location.mapping);
   std::uint64_t hash = hash_numbers({its_mapping, location.address.value, location.lines.size()});
   for (const ProfileLine& line : location.lines)
-    hash = hash_mix(hash_mix(hash, function(line.function)), bits(line.line));
+    hash = hash_mix(hash_mix(hash, function(line.function)), as_word(line.line));
   return locations_.add(index, hash, [&](std::uint32_t other) {
     return is_same_location(location, profile_.locations[other]);
   });
@@ -101,7 +101,7 @@ OtlpDictionary::Number OtlpDictionary::function(std::uint32_t index) {
   if (const Number known = functions_[index]; known != 0) return known;
   const ProfileFunction& function = profile_.functions[index];
   const std::uint64_t hash = hash_numbers(
-      {text(function.name), text(function.system_name), text(function.file), bits(function.start_line)});
+      {text(function.name), text(function.system_name), text(function.file), as_word(function.start_line)});
   return functions_.add(index, hash, [&](std::uint32_t other) {
     const ProfileFunction& known = profile_.functions[other];
     return text(known.name) == text(function.name) && text(known.system_name) == text(function.system_name) &&

@@ -29,24 +29,29 @@ void add_numbers(pbf_writer& message, std::uint32_t number, std::span<const Numb
   message.add_packed_uint32(number, numbers.begin(), numbers.end());
 }
 
-// Stacks are most of a request, and short: their size is known before, so nothing has to be moved.
+// Stacks are most of a request, and short. Each is put together here, so that protozero has nothing to move.
 class StackWriter {
  public:
   explicit StackWriter(pbf_writer& tables) : tables_(tables) {}
 
   void write(const OtlpDictionary::Numbering& locations, std::span<const std::uint32_t> stack) {
-    packed_.resize(stack.size() * protozero::max_varint_length);
-    char* end = packed_.data();
+    stack_.resize(kMaxHeader + stack.size() * protozero::max_varint_length);
+    char* const numbers = stack_.data() + kMaxHeader;
+    char* end = numbers;
     for (std::uint32_t location : stack) end += protozero::add_varint_to_buffer(end, locations[location]);
-    const std::size_t size = static_cast<std::size_t>(end - packed_.data());
-    const auto length_bytes = static_cast<std::size_t>(protozero::length_of_varint(size));
-    pbf_writer message(tables_, otlp::kStackTable, 1 + length_bytes + size);
-    message.add_bytes(otlp::kStackLocations, packed_.data(), size);
+    const auto size = static_cast<std::size_t>(end - numbers);
+    char* const begin = numbers - 1 - protozero::length_of_varint(size);
+    *begin = (otlp::kStackLocations << 3U) | kLengthDelimited;
+    protozero::add_varint_to_buffer(begin + 1, size);
+    tables_.add_message(otlp::kStackTable, begin, static_cast<std::size_t>(end - begin));
   }
 
  private:
+  static constexpr char kLengthDelimited = 2;
+  static constexpr std::size_t kMaxHeader = 1 + protozero::max_varint_length;
+
   pbf_writer& tables_;
-  std::string packed_;
+  std::string stack_;
 };
 
 void write_location(pbf_writer& tables, const OtlpDictionary& dictionary, const ProfileLocation& location) {
