@@ -66,8 +66,10 @@ class OtlpWriter {
   OtlpDictionary dictionary_;
   OtlpSamples samples_;
   std::vector<OtlpDictionary::Number> profile_attributes_;
-  std::vector<std::int64_t> values_;  // of the sample at hand
+  // The sample at hand: what is in it, and its message.
+  std::vector<std::int64_t> values_;
   std::vector<std::uint64_t> times_;
+  std::string sample_;
 };
 
 void OtlpWriter::number_profile_attributes() {
@@ -113,11 +115,13 @@ void OtlpWriter::write_sample(pbf_writer& profile, Samples samples, std::size_t 
   }
   if (values_.empty()) return;
   const std::span<const std::uint32_t> attributes = samples_.attributes(samples.front());
-  pbf_writer message(profile, otlp::kSamples);
+  sample_.clear();
+  pbf_writer message(sample_);
   if (samples.front().stack != 0) message.add_uint32(otlp::kSampleStack, samples.front().stack);
   message.add_packed_uint32(otlp::kSampleAttributes, attributes.begin(), attributes.end());
   if (has_values) message.add_packed_int64(otlp::kSampleValues, values_.begin(), values_.end());
   message.add_packed_fixed64(otlp::kSampleTimestamps, times_.begin(), times_.end());
+  profile.add_message(otlp::kSamples, sample_);
 }
 
 void OtlpWriter::write_profile(pbf_writer& scope, Samples samples, std::size_t column) {

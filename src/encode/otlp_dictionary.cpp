@@ -63,8 +63,15 @@ OtlpDictionary::Number OtlpDictionary::attribute(const OtlpAttribute& attribute)
 OtlpDictionary::Number OtlpDictionary::stack(std::uint32_t sample) {
   const std::vector<std::uint32_t>& stack = profile_.samples[sample].locations;
   if (stack.empty()) return 0;
+  const auto number = [&](std::size_t at) -> std::uint64_t {
+    const Number known = locations_[stack[at]];
+    return known != 0 ? known : location(stack[at]);
+  };
+  // Two at a time: this loop runs for every frame of the profile.
   std::uint64_t hash = stack.size();
-  for (std::uint32_t index : stack) hash = hash_mix(hash, location(index));
+  for (std::size_t at = 1; at < stack.size(); at += 2)
+    hash = hash_mix(hash, number(at - 1) << 32U | number(at));
+  if (stack.size() % 2 != 0) hash = hash_mix(hash, number(stack.size() - 1));
   return stacks_.add(sample, hash, [&](std::uint32_t other) {
     const std::vector<std::uint32_t>& known = profile_.samples[other].locations;
     return std::equal(
@@ -74,7 +81,6 @@ OtlpDictionary::Number OtlpDictionary::stack(std::uint32_t sample) {
 }
 
 OtlpDictionary::Number OtlpDictionary::location(std::uint32_t index) {
-  if (const Number known = locations_[index]; known != 0) return known;
   const ProfileLocation& location = profile_.locations[index];
   const Number its_mapping = location.mapping == kNoMapping ? 0 : mapping(location.mapping);
   std::uint64_t hash = hash_numbers({its_mapping, location.address.value, location.lines.size()});

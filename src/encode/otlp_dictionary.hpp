@@ -71,7 +71,7 @@ class OtlpDictionary {
   [[nodiscard]] std::span<const OtlpAttribute> attributes() const { return attributes_; }
 
  private:
-  Number location(std::uint32_t index);
+  Number location(std::uint32_t index);  // one that has no number yet
   Number function(std::uint32_t index);
   Number mapping(std::uint32_t index);
   MappingAttributes attributes_of(const ProfileMapping& mapping);

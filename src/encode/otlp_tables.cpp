@@ -38,7 +38,7 @@ class StackWriter {
     stack_.resize(kMaxHeader + stack.size() * protozero::max_varint_length);
     char* const numbers = stack_.data() + kMaxHeader;
     char* end = numbers;
-    for (std::uint32_t location : stack) end += protozero::add_varint_to_buffer(end, locations[location]);
+    for (std::uint32_t location : stack) end = write_varint(end, locations[location]);
     const auto size = static_cast<std::size_t>(end - numbers);
     char* const begin = numbers - 1 - protozero::length_of_varint(size);
     *begin = (otlp::kStackLocations << 3U) | kLengthDelimited;
@@ -47,6 +47,15 @@ class StackWriter {
   }
 
  private:
+  // The sizes that numbers of locations have, without a loop.
+  static char* write_varint(char* at, std::uint32_t number) {
+    constexpr std::uint32_t kMore = 0x80;
+    if (number < kMore) return *at = static_cast<char>(number), at + 1;
+    at[0] = static_cast<char>(number | kMore);
+    if (number < kMore << 7U) return at[1] = static_cast<char>(number >> 7U), at + 2;
+    return at + 1 + protozero::add_varint_to_buffer(at + 1, number >> 7U);
+  }
+
   static constexpr char kLengthDelimited = 2;
   static constexpr std::size_t kMaxHeader = 1 + protozero::max_varint_length;
 
