@@ -1,11 +1,15 @@
-"""The programs of Google Benchmark beside the code: unwinding one sample, adding one stack, building a table."""
+"""The programs of Google Benchmark beside the code: unwinding one sample, adding one stack, building a table,
+writing a profile."""
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 
 import measure
 from report import Row
+from report_command import repeated
 
 
 def google_benchmark(bench, program, pattern, seconds=0.5):
@@ -63,3 +67,28 @@ def tables(bench):
     rows.append(Row("synthetic table, 1,000,000 rows", "%.0f ms" % large, "100,000 rows: %.1f ms" % small, "x%.1f" % (large / small),
                     "linear: x10 (at most x12)", large <= 12 * small))
     return rows
+
+
+def encoding(bench):
+    """
+    A profile of 100,000 different stacks of 40 frames becomes bytes, not compressed. Beside it `go tool pprof -proto`, which reads such a
+    profile from a file and writes it again. The peak is all memory beyond the profile itself, the result included.
+    """
+    results = google_benchmark(bench, "encode/encode_bench", "times:0$")
+    go_seconds = go_proto_seconds(bench)
+    rows = []
+    for name, what in (("pprof/times:0", "pprof"), ("otlp/times:0", "OTLP")):
+        seconds, peak = results[name]["cpu_time"] / 1000, results[name]["peak_per_byte"]
+        beside = ["go tool pprof -proto %.2f s" % go_seconds, measure.ratio(seconds, go_seconds)] if go_seconds else ["", ""]
+        rows.append(Row("writing %s of 100,000 stacks" % what, "%.0f ms" % (seconds * 1000), *beside, "≤ 1.0", seconds <= go_seconds if go_seconds else None))
+        rows.append(Row("its peak memory", "x%.1f of the %.1f MB written" % (peak, results[name]["bytes"] / 1e6), goal="< x3", met=peak < 3))
+    return rows
+
+
+def go_proto_seconds(bench):
+    if shutil.which("go") is None:
+        return None
+    path = bench.path("stacks.pb.gz")
+    maker = os.path.join(measure.ROOT, "bench", "make_profile.py")
+    subprocess.run([sys.executable, maker, path, "--samples", "100000", "--stacks", "100000"], check=True)
+    return repeated(bench, ["go", "tool", "pprof", "-proto", "-symbolize=none", "-output", bench.path("again.pb.gz"), path])[0]

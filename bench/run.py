@@ -27,6 +27,7 @@ MEASUREMENTS = (
     ("unwinding", "Unwinding", micro.unwinding),
     ("aggregation", "Aggregation", micro.aggregation),
     ("tables", "Unwind tables", micro.tables),
+    ("encoding", "Encoding", micro.encoding),
     ("end_to_end", "A whole run", own_cost.end_to_end),
     ("steady_state", "Steady state", own_cost.steady_state),
     ("start", "Start", own_cost.start),

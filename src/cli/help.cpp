@@ -28,7 +28,7 @@ constexpr std::string_view kIntroduction =
     "  ddprof [options] -p PID | -g\n"
     "  ddprof record [options] program arguments... | -p PID | -g\n"
     "  ddprof report [options] FILE\n"
-    "  ddprof convert IN OUT     pprof, folded, speedscope, firefox; - is a pipe\n"
+    "  ddprof convert IN OUT     pprof, folded, speedscope, firefox, otlp; -: a pipe\n"
     "  ddprof doctor             what works here, and what enables the rest\n";
 
 constexpr auto kGroups =

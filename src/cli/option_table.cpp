@@ -195,7 +195,7 @@ const auto kRows = std::to_array<OptionRow>({
 
     // ddprof convert
     {.name = "to", .slot = &Options::to, .value = "FORMAT", .group = Group::convert, .help = "what to write",
-     .default_note = "by the extension of OUT", .choices = "pprof pb folded speedscope firefox",
+     .default_note = "by the extension of OUT", .choices = "pprof pb folded speedscope firefox otlp",
      .command_line_only = true},
 });
 // clang-format on

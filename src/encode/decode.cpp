@@ -10,6 +10,7 @@
 #include "encode/gperftools.hpp"
 #include "encode/gzip.hpp"
 #include "encode/heap_text.hpp"
+#include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
 #include "encode/speedscope.hpp"
 
@@ -74,7 +75,11 @@ Result<Profile> decode_plain(std::string_view bytes, const DecodeLimits& limits)
   }
   if (is_text(bytes)) return decode_text(bytes, limits);
   if (is_gperftools_cpu(bytes)) return decode_gperftools_cpu(bytes, limits);
-  return decode_pprof(std::as_bytes(std::span(bytes.data(), bytes.size())), limits);
+  Result<Profile> profile = decode_pprof(std::as_bytes(std::span(bytes.data(), bytes.size())), limits);
+  // Both begin alike, but what is OTLP is never good pprof.
+  if (profile || !is_otlp(bytes)) return profile;
+  return with_hint(make_error(ErrorCode::unsupported, "read profile: OTLP profiles, which are only written"),
+                   "convert the profile that it was made from");
 }
 
 }  // namespace

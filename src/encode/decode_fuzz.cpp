@@ -4,6 +4,7 @@
 #include <span>
 
 #include "encode/decode.hpp"
+#include "encode/otlp.hpp"
 #include "encode/output_format.hpp"
 
 // Whatever is recognised and read can be written in every format, and what is written is recognised.
@@ -22,5 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (text.ok() && !decode(std::as_bytes(std::span(*text))).ok()) std::abort();
   }
   (void)encode(*profile, OutputFormat::folded);
+  const Result<std::string> otlp = encode(*profile, OutputFormat::otlp);
+  if (otlp.ok() && !is_otlp(*otlp)) std::abort();
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "encode/firefox.hpp"
 #include "encode/folded.hpp"
 #include "encode/gzip.hpp"
+#include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
 #include "encode/speedscope.hpp"
 #include "profile/profile_view.hpp"
@@ -29,6 +30,7 @@ constexpr auto kExtensions = std::to_array<NamedFormat>({
     {".speedscope.json", OutputFormat::speedscope},
     {".firefox.json", OutputFormat::firefox},
     {".firefox.json.gz", OutputFormat::firefox_gzip},
+    {".otlp", OutputFormat::otlp},
 });
 
 constexpr auto kFormatNames = std::to_array<NamedFormat>({
@@ -37,11 +39,13 @@ constexpr auto kFormatNames = std::to_array<NamedFormat>({
     {"folded", OutputFormat::folded},
     {"speedscope", OutputFormat::speedscope},
     {"firefox", OutputFormat::firefox},
+    {"otlp", OutputFormat::otlp},
 });
 
 // Formats of text write each inlined call of each sample. A hostile pprof can share one location with a
 // million calls among a million samples; honest profiles stay far below.
 constexpr std::uint64_t kMaxWrittenFrames = std::uint64_t{1} << 28;
+constexpr std::uint64_t kMaxWrittenLabels = std::uint64_t{1} << 28;
 
 template <std::size_t count>
 std::array<std::string_view, count> names_of(const std::array<NamedFormat, count>& formats) {
@@ -85,6 +89,16 @@ Result<void> check_frame_count(const Profile& profile) {
   return {};
 }
 
+// OTLP repeats the labels of a sample in each column.
+Result<void> check_label_count(const Profile& profile) {
+  std::uint64_t labels = 0;
+  for (const ProfileSample& sample : profile.samples) labels += sample.labels.size() + 1;
+  if (labels * profile.value_types.size() <= kMaxWrittenLabels) return {};
+  return with_hint(make_error(ErrorCode::exhausted, "encode profile: more than {} labels in all columns",
+                              kMaxWrittenLabels),
+                   "pprof can hold it: choose .pb.gz");
+}
+
 }  // namespace
 
 Result<OutputFormat> output_format(std::string_view path) {
@@ -109,6 +123,10 @@ Result<OutputFormat> output_format_by_name(std::string_view name) {
 Result<std::string> encode(const Profile& profile, OutputFormat format) {
   if (format == OutputFormat::pprof) return encode_pprof(profile);
   if (format == OutputFormat::pprof_gzip) return gzip(encode_pprof(profile));
+  if (format == OutputFormat::otlp) {
+    TRY(check_label_count(profile));
+    return encode_otlp(profile, {});
+  }
   TRY(check_frame_count(profile));
   switch (format) {
     case OutputFormat::folded:

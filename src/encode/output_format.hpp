@@ -8,14 +8,18 @@
 
 namespace ddprof {
 
-enum class OutputFormat { pprof_gzip, pprof, folded, speedscope, firefox, firefox_gzip };
+enum class OutputFormat { pprof_gzip, pprof, folded, speedscope, firefox, firefox_gzip, otlp };
 
 // By extension: .pb.gz and .pprof are gzipped pprof, .pb is raw pprof; .folded, .collapsed and .txt are
-// folded stacks; .speedscope.json, and .firefox.json with or without .gz, are for the viewers of that name.
+// folded stacks; .speedscope.json, and .firefox.json with or without .gz, are for the viewers of that name;
+// .otlp is a request of OTLP profiles, not compressed.
 Result<OutputFormat> output_format(std::string_view path);
 
-// By name, for output that has no path: pprof, pb, folded, speedscope, firefox.
+// By name, for output that has no path: pprof, pb, folded, speedscope, firefox, otlp.
 Result<OutputFormat> output_format_by_name(std::string_view name);
+
+// Whether decode() reads what is written in this format. OTLP profiles are only written.
+[[nodiscard]] constexpr bool is_readable(OutputFormat format) { return format != OutputFormat::otlp; }
 
 Result<std::string> encode(const Profile& profile, OutputFormat format);
 

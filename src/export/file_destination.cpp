@@ -71,6 +71,12 @@ Result<void> write_file_atomically(const std::string& path, const std::string& c
 
 Result<FileDestination> FileDestination::create(std::string path) {
   OutputFormat format = TRY(output_format(path));
+  // A recording may add to its file, and has to read it for that.
+  if (!is_readable(format)) {
+    return with_hint(make_error(ErrorCode::invalid_argument,
+                                "output {}: OTLP is written by ddprof convert, not while recording", path),
+                     "record into FILE.pb.gz, then: ddprof convert FILE.pb.gz " + path);
+  }
   if (auto writable = check_writable(path); !writable) return std::move(writable).error();
   return FileDestination(std::move(path), format);
 }

@@ -10,6 +10,7 @@ import sys
 import unittest
 
 import harness
+import otlp
 import pprof
 
 FORMATS = os.path.join(harness.REPOSITORY, "tests", "formats")
@@ -142,6 +143,88 @@ class Formats(harness.SystemTest):
             names = [line["name"] for location in theirs["stack"] for line in location["lines"]]
             self.assertEqual(names, ours.stack)
             self.assertEqual([int(location["address"]) for location in theirs["stack"]], ours.addresses)
+
+    @staticmethod
+    def otlp_expected(profile):
+        """What OTLP must hold of a pprof: each value but zeros under its column, the time apart from the labels."""
+        sums = collections.Counter()
+        for sample in profile.samples:
+            labels = dict(sample.labels)
+            time = labels.pop("end_timestamp_ns", None)
+            for column, value in zip(profile.types, sample.values):
+                sums[column, tuple(sample.stack), tuple(sample.addresses), tuple(sample.mappings), frozenset(labels.items()), time] += value
+        return {key: value for key, value in sums.items() if value}
+
+    def check_otlp(self, path):
+        if not shutil.which("protoc"):
+            raise unittest.SkipTest("protoc is not installed")
+        original, seen = pprof.read(path), otlp.Reader(self.convert(os.path.basename(path) + ".otlp", path))
+        self.assertEqual(seen.check_rules(), [])
+        sums = collections.Counter()
+        for sample in seen.samples:
+            sums[sample[:-1]] += sample.value
+        self.assertEqual(dict(sums), self.otlp_expected(original))
+        self.assertEqual(collections.Counter(map(str, (seen.location(i) for i in range(1, len(seen.tables["location_table"]))))),
+                         collections.Counter(map(str, original.locations)))
+        for _, scope, profile in seen.profiles:
+            self.assertEqual(otlp.key_values(scope["scope"][0]["attributes"])["pprof.scope.default_sample_type"], original.default_type)
+            self.assertEqual(seen.value_type(profile["period_type"][0]), original.period_type)
+            self.assertEqual(profile["period"], [original.period])
+            self.assertEqual(profile["time_unix_nano"], [original.time_ns])
+            self.assertEqual(profile["duration_nano"], [original.duration_ns])
+            self.assertEqual(seen.attributes(profile).get("pprof.profile.comment", []), original.comments)
+        return seen
+
+    def test_protoc_agrees_on_every_part_of_an_otlp_request(self):
+        seen = self.check_otlp(self.recording().path)
+        self.assertEqual(len(seen.profiles), len(self.recording().profile.types))
+        self.assertTrue(any("spend_70" in sample.stack for sample in seen.samples))
+
+    def test_otlp_keeps_the_time_of_each_sample(self):
+        recording = self.record([self.puppet("split"), "1", "0.3"], ["-F", "499", "--timeline"])
+        seen = self.check_otlp(recording.path)
+        counted = [sample for sample in seen.samples if sample.column == harness.COUNT and sample.time]
+        self.assertGreater(len(counted), 10)
+
+    def test_otlp_holds_a_profile_whose_content_is_known(self):
+        # One sample of work called by main, values 3 and 30303030; addresses 0x400123 and 0x400456, lines app.cc:12 and :34.
+        known = bytes.fromhex("""
+            0a04080110020a040803100412110a020102120503b6c6b90e1a04080b100c1a19080110808080021880a0800220802028053006380140014801220f08011001
+            18a382800222040801100c220f0802100118d68880022204080210222a0a0801100718082009280a2a0a0802100a180a2009281e3200320b6370752d73616d70
+            6c65733205636f756e7432086370752d74696d65320b6e616e6f7365636f6e6473320c2f7573722f62696e2f617070320830313233616263643204776f726b32
+            085f5a34776f726b7632066170702e636332046d61696e3209746872656164206964320434323432488080a8b1e39fe7cb175080b09dc2df015a040803100460
+            92c2e8047003""")
+        with open(self.path("known.pb"), "wb") as file:
+            file.write(known)
+        seen = self.check_otlp(self.path("known.pb"))
+        app = pprof.Mapping(0x400000, 0x401000, 0x1000, "/usr/bin/app", "0123abcd")
+        work, main = ("work", "_Z4workv", "app.cc", 12, 10), ("main", "main", "app.cc", 34, 30)
+        labels = frozenset({"thread id": "4242"}.items())
+        self.assertEqual(seen.samples, [otlp.Sample(column, ("work", "main"), (0x400123, 0x400456), (app, app), labels, None, value)
+                                        for column, value in (("cpu-samples/count", 3), ("cpu-time/nanoseconds", 30303030))])
+        self.assertEqual([seen.location(1), seen.location(2)], [(0x400123, app, [work]), (0x400456, app, [main])])
+        profile = seen.profiles[0][2]
+        self.assertEqual((profile["time_unix_nano"], profile["duration_nano"], profile["period"]), ([1700000000 * 10**9], [60 * 10**9], [10101010]))
+
+    def test_otlp_has_a_resource_for_each_process(self):
+        recording = self.record(["sh", "-c", "'%s' 1 0.3 & '%s' 1 0.3; wait" % ((self.puppet("split"),) * 2)], ["-F", "499"])
+        seen = self.check_otlp(recording.path)
+        pids = [otlp.key_values(resource["resource"][0]["attributes"]).get("process.pid") for resource in seen.top["resource_profiles"]]
+        self.assertEqual(len(pids), len(set(pids)))
+        self.assertEqual(set(pids), recording.labels(harness.PROCESS_ID))
+        self.assertGreater(len(pids), 1)
+
+    def test_otlp_is_written_and_not_read(self):
+        path = self.convert("cpu.otlp")
+        for arguments in (["report", path], ["convert", path, "x.pb.gz"]):
+            with self.subTest(arguments):
+                result = self.ddprof(*arguments)
+                self.assertEqual(result.returncode, 1)
+                self.assert_one_clear_line(result.stderr, "cpu.otlp", "OTLP profiles, which are only written")
+        result = self.ddprof("record", "-O", "x.otlp", "--", "echo", "still runs")
+        self.assertEqual(result.stdout, "still runs\n")
+        self.assert_one_clear_line(result.stderr, "x.otlp", "written by ddprof convert, not while recording")
+        self.assertFalse(os.path.exists(self.path("x.otlp")))
 
     def test_gos_pprof_agrees_on_every_value(self):
         if not shutil.which("go"):

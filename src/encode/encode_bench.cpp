@@ -1,0 +1,117 @@
+#include <benchmark/benchmark.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "encode/otlp.hpp"
+#include "encode/pprof.hpp"
+#include "profile/labels.hpp"
+#include "profile/profile_builder.hpp"
+
+// How long the encoders take for 100,000 different stacks of 40 frames, and how much memory beyond the
+// profile itself they have at most, their result included. The goal: less than three times the result.
+
+namespace {
+
+struct Heap {
+  std::size_t bytes = 0, peak = 0;
+};
+Heap heap;  // one thread measures
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  void* block = std::malloc(size);
+  if (block == nullptr) std::abort();
+  heap.bytes += malloc_usable_size(block);
+  heap.peak = std::max(heap.peak, heap.bytes);
+  return block;
+}
+void operator delete(void* block) noexcept {
+  heap.bytes -= malloc_usable_size(block);
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
+
+namespace ddprof {
+namespace {
+
+constexpr std::uint32_t kStacks = 100'000, kFrames = 40, kLocationsPerLevel = 500, kThreads = 64;
+
+// Four locations to a function, each level of the stacks with locations of its own.
+void add_locations(ProfileBuilder& builder, std::uint32_t mapping) {
+  for (std::uint32_t location = 0; location < kFrames * kLocationsPerLevel; ++location) {
+    const std::uint32_t function = builder.add_function(
+        "space::Class::function_" + std::to_string(location / 4) + "(int, std::string const&)",
+        "_ZN5space5Class8function" + std::to_string(location / 4),
+        "src/file_" + std::to_string(location / 64));
+    const ProfileLine line{function, location % 1000};
+    builder.add_location(mapping, {0x400000 + std::uint64_t{location} * 32}, std::span(&line, 1));
+  }
+}
+
+// The same callees follow a caller, so that stacks share their beginnings as those of programs do.
+std::vector<std::uint32_t> make_stack(std::uint64_t random) {
+  std::vector<std::uint32_t> stack(kFrames);
+  std::uint32_t at = 0;
+  for (std::uint32_t level = 0; level < kFrames; ++level) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    at = (at * 7 + static_cast<std::uint32_t>(random >> 62U)) % kLocationsPerLevel;
+    stack[kFrames - 1 - level] = level * kLocationsPerLevel + at;
+  }
+  return stack;
+}
+
+Profile make_profile(bool has_times) {
+  ProfileBuilder builder;
+  Profile& profile = builder.profile();
+  profile.value_types = {builder.value_type("samples", "count"), builder.value_type("cpu", "nanoseconds")};
+  profile.time_ns = 1'700'000'000'000'000'000;
+  add_locations(builder, builder.add_mapping(
+                             {.start = {0x400000}, .limit = {0x4000000}, .path = builder.intern("/app")}));
+  for (std::uint32_t index = 0; index < kStacks; ++index) {
+    ProfileSample sample{make_stack(index), {1, 10'000'000 + index % 100}, {}};
+    sample.labels = {builder.number_label(kThreadIdLabel, 1000 + index % kThreads),
+                     builder.text_label(kThreadNameLabel, "worker-" + std::to_string(index % 8)),
+                     builder.number_label(kProcessIdLabel, 1000),
+                     builder.text_label(kProcessNameLabel, "server")};
+    if (has_times) {
+      sample.labels.push_back(builder.number_label(
+          kEndTimestampLabel, profile.time_ns + 1'000'000 * std::int64_t{index}, "nanoseconds"));
+    }
+    builder.add_sample(std::move(sample));
+  }
+  return std::move(builder).build();
+}
+
+template <typename Encode>
+void measure(benchmark::State& state, bool has_times, Encode&& encode) {
+  const Profile profile = make_profile(has_times);
+  std::size_t size = 0, peak = 0;
+  for (auto _ : state) {
+    const std::size_t before = heap.peak = heap.bytes;
+    const std::string bytes = encode(profile);
+    size = bytes.size();
+    peak = heap.peak - before;
+  }
+  state.counters["bytes"] = static_cast<double>(size);
+  state.counters["peak_per_byte"] = static_cast<double>(peak) / static_cast<double>(size);
+}
+
+void pprof(benchmark::State& state) {
+  measure(state, state.range(0) != 0, [](const Profile& profile) { return encode_pprof(profile); });
+}
+BENCHMARK(pprof)->ArgName("times")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+void otlp(benchmark::State& state) {
+  measure(state, state.range(0) != 0, [](const Profile& profile) { return encode_otlp(profile, {}); });
+}
+BENCHMARK(otlp)->ArgName("times")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace ddprof

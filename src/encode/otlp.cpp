@@ -1,0 +1,209 @@
+#include "encode/otlp.hpp"
+
+#include <algorithm>
+#include <protozero/pbf_writer.hpp>
+#include <span>
+
+#include "encode/otlp_dictionary.hpp"
+#include "encode/otlp_resource.hpp"
+#include "encode/otlp_samples.hpp"
+#include "encode/otlp_tables.hpp"
+#include "encode/proto/otlp_fields.hpp"
+#include "encode/proto/wire_reader.hpp"
+#include "profile/profile_view.hpp"
+
+// A request holds resources (here: processes), each with scopes (who measured: always us), each with
+// profiles; and one dictionary for all. A profile has one value column, and its samples are of one shape: a
+// sum, or times, or times with a value for each. So a profile of ours becomes, in each process, one for each
+// column, and two where only some of the samples have a time.
+
+namespace ddprof {
+
+namespace {
+
+using protozero::pbf_writer;
+namespace otlp = otlp_field;
+using Samples = std::span<const OtlpSample>;
+
+// Takes the samples from the start that belong together, as far as `is_same(first, sample)` says so.
+template <typename Same>
+Samples take_run(Samples& samples, Same&& is_same) {
+  const auto end = std::find_if_not(samples.begin(), samples.end(), [&](const OtlpSample& sample) {
+    return is_same(samples.front(), sample);
+  });
+  const Samples run = samples.first(static_cast<std::size_t>(end - samples.begin()));
+  samples = samples.subspan(run.size());
+  return run;
+}
+
+bool is_one(const OtlpSample& left, const OtlpSample& right) {
+  return left.process == right.process && left.stack == right.stack && left.attributes == right.attributes;
+}
+
+class OtlpWriter {
+ public:
+  OtlpWriter(const Profile& profile, const OtlpResource& resource)
+      : profile_(profile), resource_(resource), dictionary_(profile), samples_(dictionary_) {}
+
+  std::string write() &&;
+
+ private:
+  void number_profile_attributes();
+  void write_process(pbf_writer& request, Samples samples);
+  void write_profile(pbf_writer& scope, Samples samples, std::size_t column);
+  void write_sample(pbf_writer& profile, Samples samples, std::size_t column, bool has_values);
+  void write_value_type(pbf_writer& profile, std::uint32_t number, const ValueType& type);
+
+  [[nodiscard]] std::int64_t value(const OtlpSample& sample, std::size_t column) const {
+    return profile_.samples[sample.index].values[column];
+  }
+  [[nodiscard]] bool has_column(Samples samples, std::size_t column) const;
+  [[nodiscard]] bool needs_values(Samples samples, std::size_t column) const;
+  [[nodiscard]] std::size_t expected_bytes() const;
+
+  const Profile& profile_;
+  const OtlpResource& resource_;
+  OtlpDictionary dictionary_;
+  OtlpSamples samples_;
+  std::vector<OtlpDictionary::Number> profile_attributes_;
+  // The sample at hand: what is in it, and its message.
+  std::vector<std::int64_t> values_;
+  std::vector<std::uint64_t> times_;
+  std::string sample_;
+};
+
+void OtlpWriter::number_profile_attributes() {
+  OtlpTexts comments;
+  for (StringIndex comment : profile_.comments) comments.push_back(profile_.text(comment));
+  if (!comments.empty())
+    profile_attributes_.push_back(dictionary_.attribute({"pprof.profile.comment", std::move(comments), {}}));
+  if (const std::string_view url = profile_.text(profile_.doc_url); !url.empty())
+    profile_attributes_.push_back(dictionary_.attribute({"pprof.profile.doc_url", url, {}}));
+}
+
+void OtlpWriter::write_value_type(pbf_writer& profile, std::uint32_t number, const ValueType& type) {
+  pbf_writer message(profile, number);
+  message.add_uint32(otlp::kType, dictionary_.text(type.type));
+  message.add_uint32(otlp::kUnit, dictionary_.text(type.unit));
+}
+
+bool OtlpWriter::has_column(Samples samples, std::size_t column) const {
+  return std::any_of(samples.begin(), samples.end(),
+                     [&](const OtlpSample& sample) { return value(sample, column) != 0; });
+}
+
+// A time without a value counts one.
+bool OtlpWriter::needs_values(Samples samples, std::size_t column) const {
+  if (profile_.text(profile_.value_types[column].unit) != "count") return true;
+  return std::any_of(samples.begin(), samples.end(), [&](const OtlpSample& sample) {
+    return value(sample, column) != 0 && value(sample, column) != 1;
+  });
+}
+
+void OtlpWriter::write_sample(pbf_writer& profile, Samples samples, std::size_t column, bool has_values) {
+  values_.clear();
+  times_.clear();
+  for (const OtlpSample& sample : samples) {
+    const std::int64_t its_value = value(sample, column);
+    if (its_value == 0) continue;
+    if (sample.has_time()) times_.push_back(static_cast<std::uint64_t>(sample.time_ns));
+    if (sample.has_time() || values_.empty()) {
+      values_.push_back(its_value);
+    } else {
+      values_[0] = saturating_add(values_[0], its_value);
+    }
+  }
+  if (values_.empty()) return;
+  const std::span<const std::uint32_t> attributes = samples_.attributes(samples.front());
+  sample_.clear();
+  pbf_writer message(sample_);
+  if (samples.front().stack != 0) message.add_uint32(otlp::kSampleStack, samples.front().stack);
+  message.add_packed_uint32(otlp::kSampleAttributes, attributes.begin(), attributes.end());
+  if (has_values) message.add_packed_int64(otlp::kSampleValues, values_.begin(), values_.end());
+  message.add_packed_fixed64(otlp::kSampleTimestamps, times_.begin(), times_.end());
+  profile.add_message(otlp::kSamples, sample_);
+}
+
+void OtlpWriter::write_profile(pbf_writer& scope, Samples samples, std::size_t column) {
+  pbf_writer message(scope, otlp::kProfiles);
+  write_value_type(message, otlp::kSampleType, profile_.value_types[column]);
+  const bool has_values = !samples.front().has_time() || needs_values(samples, column);
+  while (!samples.empty()) {
+    write_sample(message, take_run(samples, is_one), column, has_values);
+  }
+  if (profile_.time_ns > 0)
+    message.add_fixed64(otlp::kTimeUnixNano, static_cast<std::uint64_t>(profile_.time_ns));
+  if (profile_.duration_ns > 0)
+    message.add_uint64(otlp::kDurationNano, static_cast<std::uint64_t>(profile_.duration_ns));
+  if (profile_.period_type.type != 0) write_value_type(message, otlp::kPeriodType, profile_.period_type);
+  if (profile_.period != 0) message.add_int64(otlp::kPeriod, profile_.period);
+  message.add_packed_uint32(otlp::kProfileAttributes, profile_attributes_.begin(), profile_attributes_.end());
+}
+
+void OtlpWriter::write_process(pbf_writer& request, Samples samples) {
+  pbf_writer process(request, otlp::kResourceProfiles);
+  write_otlp_resource(process, resource_, samples_.process(samples.front()));
+  Samples timed = samples;
+  const Samples untimed =
+      take_run(timed, [](const OtlpSample&, const OtlpSample& other) { return !other.has_time(); });
+  OtlpNumbers columns;
+  pbf_writer scope(process, otlp::kScopeProfiles);
+  for (std::size_t column = 0; column < profile_.value_types.size(); ++column) {
+    for (const Samples part : {untimed, timed}) {
+      if (!has_column(part, column)) continue;
+      write_profile(scope, part, column);
+      columns.push_back(static_cast<std::int64_t>(column));
+    }
+  }
+  write_otlp_scope(scope, std::move(columns), profile_.text(profile_.default_value_type));
+}
+
+// Memory is reserved once: growing in steps would need three times the bytes of the result.
+std::size_t OtlpWriter::expected_bytes() const {
+  std::size_t bytes = otlp_tables_bytes(dictionary_);
+  std::size_t sample_bytes = 0;
+  const OtlpSample* previous = nullptr;
+  for (const OtlpSample& sample : samples_.all()) {
+    if (previous == nullptr || !is_one(*previous, sample))
+      sample_bytes += 10 + 2 * samples_.attributes(sample).size();
+    sample_bytes += sample.has_time() ? 14 : 6;
+    previous = &sample;
+  }
+  return bytes + sample_bytes * profile_.value_types.size();
+}
+
+std::string OtlpWriter::write() && {
+  number_profile_attributes();
+  std::string bytes;
+  bytes.reserve(expected_bytes());
+  pbf_writer request(bytes);
+  Samples samples = samples_.all();
+  while (!samples.empty()) {
+    const auto is_same = [](const OtlpSample& left, const OtlpSample& right) {
+      return left.process == right.process;
+    };
+    write_process(request, take_run(samples, is_same));
+  }
+  write_otlp_tables(request, dictionary_);
+  return bytes;
+}
+
+}  // namespace
+
+std::string encode_otlp(const Profile& profile, const OtlpResource& resource) {
+  return OtlpWriter(profile, resource).write();
+}
+
+// It has no other fields than these two; pprof has a table of strings as well.
+bool is_otlp(std::string_view bytes) {
+  WireReader reader(bytes);
+  bool has_dictionary = false;
+  while (reader.next()) {
+    if (reader.field() != otlp::kResourceProfiles && reader.field() != otlp::kDictionary) return false;
+    has_dictionary |= reader.field() == otlp::kDictionary;
+    (void)reader.bytes();
+  }
+  return has_dictionary && !reader.is_failed();
+}
+
+}  // namespace ddprof

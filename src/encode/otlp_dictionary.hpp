@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "encode/otlp_attribute.hpp"
+#include "profile/dense_index.hpp"
+#include "profile/profile.hpp"
+
+namespace ddprof {
+
+// The tables that all profiles of an OTLP request share. They must hold nothing twice and nothing that is not
+// used, so what a profile holds gets its number when it is first used, and equal things get the same one. 0
+// is the empty element that each table begins with.
+class OtlpDictionary {
+ public:
+  using Number = std::uint32_t;
+
+  // What is numbered of one table of the profile.
+  class Numbering {
+   public:
+    explicit Numbering(std::size_t entries) : numbers_(entries) {}
+
+    [[nodiscard]] Number operator[](std::size_t entry) const { return numbers_[entry]; }  // 0: not used yet
+    // The entries that have a number, in its order; the first has 1.
+    [[nodiscard]] std::span<const std::uint32_t> entries() const { return entries_; }
+
+    template <typename Equal>
+    Number add(std::uint32_t entry, std::uint64_t hash, Equal&& equal) {
+      std::uint32_t at = index_.find(hash, [&](std::uint32_t position) { return equal(entries_[position]); });
+      if (at == DenseIndex::kNotFound) {
+        at = index_.append(hash);
+        entries_.push_back(entry);
+      }
+      return numbers_[entry] = at + 1;
+    }
+
+   private:
+    std::vector<Number> numbers_;
+    std::vector<std::uint32_t> entries_;
+    DenseIndex index_;
+  };
+
+  struct MappingAttributes {
+    std::vector<Number> numbers;
+    Number frame_type = 0;  // of the locations in it
+  };
+
+  explicit OtlpDictionary(const Profile& profile);
+
+  // The stack of the sample with this index; 0 when it is empty.
+  Number stack(std::uint32_t sample);
+  Number text(std::string_view text);
+  Number text(StringIndex index);
+  Number attribute(const OtlpAttribute& attribute);
+
+  [[nodiscard]] const Profile& profile() const { return profile_; }
+  [[nodiscard]] const Numbering& stacks() const { return stacks_; }
+  [[nodiscard]] const Numbering& locations() const { return locations_; }
+  [[nodiscard]] const Numbering& functions() const { return functions_; }
+  [[nodiscard]] const Numbering& mappings() const { return mappings_; }
+  [[nodiscard]] const MappingAttributes& mapping_attributes(Number mapping) const {
+    return mapping_attributes_[mapping];
+  }
+  [[nodiscard]] Number known_text(StringIndex index) const { return text_numbers_[index]; }
+  [[nodiscard]] Number known_text(std::string_view text) const;
+  [[nodiscard]] std::span<const std::string_view> texts() const { return texts_; }
+  [[nodiscard]] std::span<const OtlpAttribute> attributes() const { return attributes_; }
+
+ private:
+  Number location(std::uint32_t index);  // one that has no number yet
+  Number function(std::uint32_t index);
+  Number mapping(std::uint32_t index);
+  MappingAttributes attributes_of(const ProfileMapping& mapping);
+  [[nodiscard]] bool is_same_location(const ProfileLocation& left, const ProfileLocation& right) const;
+
+  const Profile& profile_;
+  Numbering stacks_, locations_, functions_, mappings_;
+  std::vector<MappingAttributes> mapping_attributes_;  // by number
+  std::vector<Number> text_numbers_;                   // of the profile's strings; 0 also for ""
+  std::vector<std::string_view> texts_;                // by number
+  DenseIndex text_index_;
+  std::vector<OtlpAttribute> attributes_;  // the first has number 1
+  DenseIndex attribute_index_;
+};
+
+}  // namespace ddprof

@@ -1,0 +1,130 @@
+#include "encode/otlp_samples.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "profile/hash.hpp"
+#include "profile/labels.hpp"
+
+namespace ddprof {
+
+namespace {
+
+bool is_same_label(const ProfileLabel& left, const ProfileLabel& right) {
+  return left.key == right.key && left.text == right.text && left.number == right.number &&
+         left.unit == right.unit;
+}
+
+std::uint64_t hash_of_label(const ProfileLabel& label) {
+  return hash_mix(hash_mix(label.key, label.text),
+                  hash_mix(static_cast<std::uint64_t>(label.number), label.unit));
+}
+
+bool comes_before(const OtlpSample& left, const OtlpSample& right) {
+  const auto key = [](const OtlpSample& sample) {
+    return std::tuple(sample.process, sample.has_time(), sample.stack, sample.attributes, sample.time_ns,
+                      sample.index);
+  };
+  return key(left) < key(right);
+}
+
+bool has_value(const ProfileSample& sample) {
+  return std::any_of(sample.values.begin(), sample.values.end(),
+                     [](std::int64_t value) { return value != 0; });
+}
+
+void sort_unique(std::vector<std::uint32_t>& numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+}
+
+}  // namespace
+
+std::uint32_t NumberSets::add(std::span<const std::uint32_t> sorted) {
+  std::uint64_t hash = sorted.size();
+  for (std::uint32_t number : sorted) hash = hash_mix(hash, number);
+  const std::uint32_t known = index_.find(hash, [&](std::uint32_t set) {
+    const std::span<const std::uint32_t> other = (*this)[set];
+    return std::equal(sorted.begin(), sorted.end(), other.begin(), other.end());
+  });
+  if (known != DenseIndex::kNotFound) return known;
+  numbers_.insert(numbers_.end(), sorted.begin(), sorted.end());
+  ends_.push_back(numbers_.size());
+  return index_.append(hash);
+}
+
+OtlpSamples::OtlpSamples(OtlpDictionary& dictionary) : dictionary_(dictionary) {
+  const std::vector<ProfileSample>& samples = dictionary.profile().samples;
+  samples_.reserve(samples.size());
+  for (std::uint32_t index = 0; index < samples.size(); ++index) {
+    if (has_value(samples[index])) samples_.push_back(described(index));
+  }
+  if (!std::is_sorted(samples_.begin(), samples_.end(), comes_before))
+    std::sort(samples_.begin(), samples_.end(), comes_before);
+}
+
+OtlpSample OtlpSamples::described(std::uint32_t index) {
+  OtlpSample sample{.stack = dictionary_.stack(index), .index = index};
+  attributes_.clear();
+  process_labels_.clear();
+  for (const ProfileLabel& label : dictionary_.profile().samples[index].labels) {
+    // Times are nearly all different: they would only fill the table of labels.
+    if (is_time(label) && !sample.has_time()) {
+      sample.time_ns = label.number;
+    } else if (const std::uint32_t known = known_label(label); labels_[known].is_of_process) {
+      process_labels_.push_back(known);
+    } else {
+      add_attribute(known);
+    }
+  }
+  sample.process = process_set();  // may add attributes
+  sort_unique(attributes_);
+  sample.attributes = attribute_sets_.add(attributes_);
+  return sample;
+}
+
+std::uint32_t OtlpSamples::process_set() {
+  sort_unique(process_labels_);
+  const std::uint32_t set = process_sets_.add(process_labels_);
+  if (set < kMaxOtlpProcesses) return set;
+  for (std::uint32_t label : process_labels_) add_attribute(label);
+  return 0;
+}
+
+void OtlpSamples::add_attribute(std::uint32_t label) {
+  Known& known = labels_[label];
+  if (known.number == 0) known.number = dictionary_.attribute(known.attribute);
+  attributes_.push_back(known.number);
+}
+
+bool OtlpSamples::is_time(const ProfileLabel& label) const {
+  return label.text == 0 && label.number > 0 && dictionary_.profile().text(label.key) == kEndTimestampLabel;
+}
+
+std::uint32_t OtlpSamples::known_label(const ProfileLabel& label) {
+  const std::uint64_t hash = hash_of_label(label);
+  const std::uint32_t known =
+      label_index_.find(hash, [&](std::uint32_t at) { return is_same_label(labels_[at].label, label); });
+  if (known != DenseIndex::kNotFound) return known;
+  labels_.push_back(read_label(label));
+  return label_index_.append(hash);
+}
+
+OtlpSamples::Known OtlpSamples::read_label(const ProfileLabel& label) const {
+  const Profile& profile = dictionary_.profile();
+  const OtlpLabelName name = otlp_label_name(profile.text(label.key));
+  Known known{.label = label,
+              .attribute = {name.attribute, label.number, otlp_unit(profile.text(label.unit))}};
+  if (label.text != 0) known.attribute = {name.attribute, profile.text(label.text), {}};
+  known.is_of_process = name.is_of_process && profile.text(label.text).size() <= kMaxOtlpResourceText;
+  return known;
+}
+
+std::vector<OtlpAttribute> OtlpSamples::process(const OtlpSample& sample) const {
+  std::vector<OtlpAttribute> attributes;
+  for (std::uint32_t label : process_sets_[sample.process]) attributes.push_back(labels_[label].attribute);
+  return attributes;
+}
+
+}  // namespace ddprof

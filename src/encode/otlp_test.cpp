@@ -1,0 +1,104 @@
+#include "encode/otlp.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "encode/decode.hpp"
+#include "encode/gzip.hpp"
+#include "encode/otlp_attribute.hpp"
+#include "encode/otlp_samples.hpp"
+#include "encode/output_format.hpp"
+#include "encode/pprof.hpp"
+#include "encode/rich_profile.hpp"
+#include "encode/sample_profile.hpp"
+
+namespace ddprof {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_data::sample_profile;
+
+std::string refusal_of(std::string_view bytes) {
+  const Result<Profile> profile = decode(std::as_bytes(std::span(bytes)));
+  return profile.ok() ? "fine" : profile.error().message;
+}
+
+TEST(Otlp, IsRecognisedAndNotRead) {
+  const std::string bytes = encode(sample_profile(), OutputFormat::otlp).value();
+  EXPECT_TRUE(is_otlp(bytes));
+  EXPECT_THAT(refusal_of(bytes), HasSubstr("OTLP profiles, which are only written"));
+  EXPECT_THAT(refusal_of(gzip(bytes).value()), HasSubstr("OTLP profiles"));
+}
+
+TEST(Otlp, IsNotWhatPprofIs) {
+  EXPECT_FALSE(is_otlp(encode_pprof(sample_profile())));
+  EXPECT_FALSE(is_otlp(""));
+  EXPECT_FALSE(is_otlp("\x12\x06short"));
+}
+
+TEST(Otlp, IsChosenByExtensionAndByName) {
+  EXPECT_EQ(output_format("cpu.otlp").value(), OutputFormat::otlp);
+  EXPECT_EQ(output_format_by_name("otlp").value(), OutputFormat::otlp);
+}
+
+// Growing in steps would need up to three times the bytes.
+TEST(Otlp, ReservesAboutTheMemoryThatItNeeds) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("samples", "count"),
+                                   builder.value_type("cpu", "nanoseconds")};
+  for (std::uint32_t at = 0; at < 2000; ++at) builder.add_named_location("function " + std::to_string(at));
+  for (std::uint32_t at = 0; at < 10'000; ++at) {
+    ProfileSample sample{{}, {1 + at % 3, 10'000'000}, {builder.number_label(kThreadIdLabel, at % 64)}};
+    for (std::uint32_t frame = 0; frame < 40; ++frame)
+      sample.locations.push_back((at * (frame / 8 + 1) + frame) % 2000);
+    if (at % 2 == 0) sample.labels.push_back(builder.number_label(kEndTimestampLabel, 1000 + at));
+    builder.add_sample(std::move(sample));
+  }
+  const std::string bytes = encode_otlp(std::move(builder).build(), {});
+  EXPECT_LT(bytes.capacity(), bytes.size() * 3 / 2);
+}
+
+TEST(Otlp, RefusesToRepeatLabelsWithoutEnd) {
+  Profile profile;
+  profile.value_types.resize(1 << 14);
+  profile.samples = {{{}, std::vector<std::int64_t>(1 << 14, 1), std::vector<ProfileLabel>(1 << 15)}};
+  EXPECT_THAT(encode(profile, OutputFormat::otlp).error().message, HasSubstr("labels"));
+  EXPECT_TRUE(encode(profile, OutputFormat::pprof).ok());
+}
+
+TEST(Otlp, SharesWhatIsTooLongOrTooMuchForResources) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("samples", "count")};
+  const std::string name(kMaxOtlpResourceText + 1, 'x');
+  for (std::uint32_t pid = 0; pid < 2 * kMaxOtlpProcesses; ++pid) {
+    builder.add_sample(
+        {{}, {1}, {builder.number_label(kProcessIdLabel, pid), builder.text_label(kServiceLabel, name)}});
+  }
+  // Each of the first 4096 processes costs its resource and scope, a few hundred bytes; the long name is
+  // there once.
+  EXPECT_LT(encode_otlp(std::move(builder).build(), {}).size(), 500 * kMaxOtlpProcesses);
+}
+
+TEST(OtlpAttribute, HasTheNamesOfOpenTelemetry) {
+  EXPECT_EQ(otlp_label_name(kThreadIdLabel).attribute, "thread.id");
+  EXPECT_TRUE(otlp_label_name(kContainerIdLabel).is_of_process);
+  EXPECT_EQ(otlp_label_name("request").attribute, "request");
+  EXPECT_EQ(otlp_unit("bytes"), "By");
+  EXPECT_EQ(otlp_unit("furlongs"), "furlongs");
+}
+
+TEST(OtlpAttribute, KnowsKindsOfCodeByTheirFile) {
+  EXPECT_EQ(otlp_frame_type("/usr/lib/libc.so.6"), "native");
+  EXPECT_EQ(otlp_frame_type("[kernel.kallsyms]"), "kernel");
+  EXPECT_EQ(otlp_frame_type("/lib/modules/6.1/ext4.ko"), "kernel");
+  EXPECT_EQ(otlp_frame_type("[anonymous code]"), "");
+  EXPECT_EQ(otlp_frame_type(""), "");
+}
+
+TEST(OtlpAttribute, TellsBuildIdsOfGoFromOthers) {
+  EXPECT_EQ(otlp_build_id_key("0123abcd"), "process.executable.build_id.gnu");
+  EXPECT_EQ(otlp_build_id_key("Tq0/x-_1"), "process.executable.build_id.go");
+}
+
+}  // namespace
+}  // namespace ddprof
