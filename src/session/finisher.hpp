@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,6 +21,8 @@ namespace ddprof {
 class Finisher {
  public:
   static constexpr std::size_t kQueueLength = 5;
+  // For what is still to be sent at the end, counted from the first that is: naming has its own limits.
+  static constexpr std::chrono::seconds kLastPatience{5};
 
   Finisher(Destination& destination, const NamerOptions& naming, Continuity& continuity)
       : destination_(destination), naming_(naming), continuity_(continuity) {}
@@ -27,7 +30,8 @@ class Finisher {
 
   // Hands a period to the finishing thread, which is started by the first one.
   void post_period(ClosedPeriod period);
-  // Waits until everything that was posted has been sent or has failed. Nothing may be posted afterwards.
+  // Waits until everything that was posted has been sent or has failed, which a peer can only put off for so
+  // long. Nothing may be posted afterwards.
   void finish();
   // Memory is tight: what the naming of the next period can do without is given up before.
   void shrink() { must_shrink_ = true; }
@@ -42,8 +46,12 @@ class Finisher {
   [[nodiscard]] Outcome outcome() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void run();
   void send(const ClosedPeriod& period);
+  Result<void> deliver(const Profile& profile, std::uint64_t sequence);
+  void begin_last_patience();
 
   Destination& destination_;
   NamerOptions naming_;
@@ -54,6 +62,9 @@ class Finisher {
   std::condition_variable changed_;
   std::deque<ClosedPeriod> queue_;
   bool is_finishing_ = false;
+  bool is_delivering_ = false;
+  bool is_done_ = false;
+  std::optional<Clock::time_point> give_up_at_;
   Outcome outcome_;
   std::thread thread_;
 };
