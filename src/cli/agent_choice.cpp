@@ -80,12 +80,13 @@ std::optional<AgentAddress> chosen_agent(const Options& options) {
 
 std::unique_ptr<Destination> make_agent_destination(const AgentAddress& agent, const Options& options,
                                                     const std::string& name, Pid target) {
+  // Never so long that profiles pile up: what is left of the period is for names and files.
   const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
   return std::make_unique<DatadogDestination>(
       DatadogOptions{.agent = agent,
                      .identity = identity_of(options, name, target),
                      .headers = origin_headers(options, target),
-                     .patience = std::min(DatadogOptions::kUsualPatience, period)});
+                     .patience = std::min(DatadogOptions::kUsualPatience, period * 3 / 4)});
 }
 
 }  // namespace ddprof
