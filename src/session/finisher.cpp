@@ -37,7 +37,7 @@ void Finisher::finish() {
 }
 
 void Finisher::begin_last_patience() {
-  if (!give_up_at_) give_up_at_ = Clock::now() + kLastPatience;
+  if (!give_up_at_) give_up_at_ = Clock::now() + last_patience_;
 }
 
 Finisher::Outcome Finisher::outcome() const {

@@ -22,10 +22,11 @@ class Finisher {
  public:
   static constexpr std::size_t kQueueLength = 5;
   // For what is still to be sent at the end, counted from the first that is: naming has its own limits.
-  static constexpr std::chrono::seconds kLastPatience{5};
+  static constexpr std::chrono::milliseconds kLastPatience{5000};
 
-  Finisher(Destination& destination, const NamerOptions& naming, Continuity& continuity)
-      : destination_(destination), naming_(naming), continuity_(continuity) {}
+  Finisher(Destination& destination, const NamerOptions& naming, Continuity& continuity,
+           std::chrono::milliseconds last_patience = kLastPatience)
+      : destination_(destination), naming_(naming), continuity_(continuity), last_patience_(last_patience) {}
   ~Finisher() { finish(); }
 
   // Hands a period to the finishing thread, which is started by the first one.
@@ -56,6 +57,7 @@ class Finisher {
   Destination& destination_;
   NamerOptions naming_;
   Continuity& continuity_;
+  std::chrono::milliseconds last_patience_;
   std::optional<Namer> namer_;  // the finishing thread's alone
   std::atomic<bool> must_shrink_{false};
   mutable std::mutex mutex_;

@@ -132,6 +132,11 @@ class Trouble(harness.SystemTest):
     def test_an_agent_that_hangs(self):
         self.assert_fails(agent.SilentAgent(self).url, "no answer")
 
+    def test_the_profiler_beside_a_program_ends_although_its_agent_hangs(self):
+        result = self.ddprof("-u", "1", "-U", agent.SilentAgent(self).url, self.puppet("split"), "1", "1.5")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.wait_until_profiler_ends(20)
+
     def test_an_agent_that_refuses(self):
         for status, requests in ((500, 2), (429, 2), (403, 1), (404, 1), (413, 1), (307, 1)):
             with self.subTest(status):
