@@ -43,9 +43,17 @@ void put_the_value_first(Profile& profile) {
   for (ProfileSample& sample : profile.samples) std::swap(sample.values[0], sample.values[1]);
 }
 
+// pprof cannot tell an empty text from the number 0, and a key has either texts or numbers.
+bool is_name_of_nobody(const Profile& profile, const ProfileLabel& label) {
+  const std::string_view key = profile.text(label.key);
+  return label.text == 0 && (key == kThreadNameLabel || key == kProcessNameLabel);
+}
+
 void rename_labels(Profile& profile) {
   const StringIndex process_id = append_string(profile, "process_id");
   for (ProfileSample& sample : profile.samples) {
+    std::erase_if(sample.labels,
+                  [&](const ProfileLabel& label) { return is_name_of_nobody(profile, label); });
     for (ProfileLabel& label : sample.labels) {
       if (profile.text(label.key) == kProcessIdLabel) label.key = process_id;
       if (profile.text(label.key) == kEndTimestampLabel) label.unit = 0;

@@ -59,6 +59,13 @@ TEST(DatadogProfile, SpellsLabelsAsTheBackendDoes) {
   EXPECT_EQ(time.unit, 0U);
 }
 
+TEST(DatadogProfile, LeavesOutNamesThatAreEmpty) {
+  RichProfile rich;
+  rich.add({rich.main()}, 1, 7, "", "", 5);
+  const Profile profile = for_datadog(std::move(rich).build());
+  EXPECT_EQ(profile.samples.back().labels.size(), 2U);
+}
+
 TEST(DatadogProfile, GivesEachInlinedCallALocation) {
   const Profile profile = for_datadog(RichProfile().build());
   EXPECT_THAT(names_of(profile, profile.samples[0]),

@@ -51,9 +51,8 @@ Result<void> DatadogDestination::send(const Profile& profile, std::uint64_t sequ
 }
 
 Result<void> DatadogDestination::deliver(const MultipartForm& form) {
-  const auto begin = Clock::now();
-  const auto end = begin + options_.patience;
-  DatadogVerdict verdict = attempt(form, begin + options_.patience / 2);
+  const auto end = Clock::now() + options_.patience;
+  DatadogVerdict verdict = attempt(form, end);
   if (verdict.refusal && verdict.may_pass) {
     const auto pause = pause_after(verdict, end);
     if (pause && wait(*pause)) verdict = attempt(form, end);
@@ -65,7 +64,8 @@ Result<void> DatadogDestination::deliver(const MultipartForm& form) {
 DatadogVerdict DatadogDestination::attempt(const MultipartForm& form, Clock::time_point end) const {
   const auto left = std::max(std::chrono::ceil<milliseconds>(end - Clock::now()), milliseconds(1));
   HttpOptions limits;
-  limits.connect_timeout = limits.first_byte_timeout = limits.progress_timeout = limits.total_timeout = left;
+  limits.first_byte_timeout = limits.progress_timeout = limits.total_timeout = left;
+  limits.connect_timeout = left / 2;
   limits.stop = stop_.get_token();
   HttpPost post{options_.agent.url + std::string(kInput), options_.agent.socket, form.content_type,
                 options_.headers, std::as_bytes(std::span(form.bytes))};
@@ -79,8 +79,9 @@ std::optional<milliseconds> DatadogDestination::pause_after(const DatadogVerdict
   const auto left = std::chrono::floor<milliseconds>(end - Clock::now());
   const milliseconds pause =
       verdict.retry_after.value_or(std::chrono::seconds(0)) + random_up_to(options_.patience / 10);
-  // Half of the time for the pause, half for the answer.
-  return pause <= left / 2 ? std::optional(pause) : std::nullopt;
+  // Half of the time for the pause, half for the answer. An agent that hung until now gets no second one.
+  const bool has_time = left > options_.patience / 10 && pause <= left / 2;
+  return has_time ? std::optional(pause) : std::nullopt;
 }
 
 bool DatadogDestination::wait(milliseconds pause) {

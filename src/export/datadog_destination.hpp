@@ -17,7 +17,7 @@
 namespace ddprof {
 
 struct DatadogOptions {
-  // The agent itself gives up after five seconds; half of this is for a second attempt.
+  // The agent itself gives up after five seconds.
   static constexpr std::chrono::milliseconds kUsualPatience = std::chrono::seconds(10);
 
   AgentAddress agent;
@@ -27,7 +27,8 @@ struct DatadogOptions {
 };
 
 // Posts each profile to a Datadog agent. What may pass is tried once more, after a random pause or the one
-// that the agent asks for, if there is time.
+// that the agent asks for, if there is time. One who takes a profile and says nothing has all of the time: he
+// may have kept it, and must not count it twice.
 class DatadogDestination final : public Destination {
  public:
   explicit DatadogDestination(DatadogOptions options) : options_(std::move(options)) {}
