@@ -76,7 +76,7 @@ std::string help_entry(const OptionRow& row, bool with_environment) {
   if (with_environment && !row.environment.empty()) description += fmt::format(" (${})", row.environment);
   text += wrapped(description, kHelpColumn, kColumns) + '\n';
   if (with_environment && !row.has_effect)
-    text += fmt::format("{}({})\n", std::string(kHelpColumn, ' '), no_effect_note(row));
+    text += fmt::format("{}({})\n", std::string(kHelpColumn, ' '), kNoEffectNote);
   return text;
 }
 
@@ -113,7 +113,7 @@ std::string markdown_row(const OptionRow& row) {
   spelling.erase(0, spelling.find_first_not_of(' '));
   std::string meaning(row.help);
   if (!row.choices.empty()) meaning += fmt::format(" (`{}`)", row.choices);
-  if (!row.has_effect) meaning += fmt::format("; *{}*", no_effect_note(row));
+  if (!row.has_effect) meaning += fmt::format("; *{}*", kNoEffectNote);
   const std::string environment =
       row.environment.empty() ? std::string() : fmt::format("`{}`", row.environment);
   return fmt::format("| `{}` | {} | {} | {} |\n", escaped(spelling), environment, escaped(default_of(row)),

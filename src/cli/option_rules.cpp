@@ -1,10 +1,11 @@
 #include "cli/option_rules.hpp"
 
 #include <algorithm>
-#include <map>
 #include <string_view>
 
 #include "cli/option_table.hpp"
+#include "export/agent_address.hpp"
+#include "export/datadog_tags.hpp"
 #include "process/process_filter.hpp"
 
 namespace ddprof {
@@ -163,6 +164,28 @@ Result<void> check_filters(const Options& options) {
   return {};
 }
 
+// An address that somebody typed must be right. One that a whole cluster has in its environment may be meant
+// for others: it is told and left alone.
+Result<void> check_agent_url(Options& options) {
+  if (options.url.empty()) return {};
+  auto agent = AgentAddress::parse(options.url, {}, 0);
+  if (agent) return {};
+  const Origin& origin = origin_of(options, "url");
+  if (origin.kind == Origin::Kind::command_line)
+    return usage_error("--url: " + agent.error().message,
+                       "host:port, http(s)://host:port, unix:///path or /path");
+  options.notices.push_back(fmt::format("{} is left alone: {}", origin.detail, agent.error().message));
+  options.url.clear();
+  return {};
+}
+
+void check_tags(Options& options) {
+  const std::vector<std::string> refused = DatadogTags().add_all(options.tags);
+  if (refused.empty()) return;
+  options.notices.push_back(fmt::format(
+      "not tags, and left out: {}; they are key:value and begin with a letter", fmt::join(refused, ", ")));
+}
+
 // Commands that read files have a few options of their own, and no others.
 Result<void> check_options_of(std::string_view command, OptionGroup group, const Options& options) {
   for (std::size_t option = 0; option < options.origins.size(); ++option) {
@@ -205,15 +228,14 @@ Result<void> check_doctor(const Options& options) {
 
 // Scripts for the original set these; whoever typed one should not wait for what it did there.
 void tell_what_has_no_effect(Options& options) {
-  std::map<std::string_view, std::string> names;  // by what is said of them
+  std::string list;
   for (std::size_t option = 0; option < options.origins.size(); ++option) {
     const OptionRow& row = option_table()[option];
     const bool is_typed = options.origins[option].kind == Origin::Kind::command_line;
     if (!is_typed || row.has_effect) continue;
-    std::string& list = names[no_effect_note(row)];
     list += fmt::format("{}--{}", list.empty() ? "" : ", ", row.name);
   }
-  for (const auto& [note, list] : names) options.notices.push_back(fmt::format("{}: {}", list, note));
+  if (!list.empty()) options.notices.push_back(fmt::format("{}: {}", list, kNoEffectNote));
 }
 
 }  // namespace
@@ -227,6 +249,8 @@ Result<void> apply_option_rules(Options& options) {
   TRY(check_duration(options));
   TRY(check_privileges(options));
   TRY(check_filters(options));
+  TRY(check_agent_url(options));
+  check_tags(options);
   choose_service(options);
   tell_what_has_no_effect(options);
   return {};

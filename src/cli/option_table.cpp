@@ -84,29 +84,29 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "service", .letter = 'S', .environment = "DD_SERVICE", .slot = &Options::service, .value = "NAME",
      .group = Group::identity, .help = "name of the service", .default_note = "the program's name"},
     {.name = "environment", .letter = 'E', .environment = "DD_ENV", .slot = &Options::environment, .value = "NAME",
-     .group = Group::identity, .help = "environment tag: production, staging", .has_effect = false},
+     .group = Group::identity, .help = "environment tag: production, staging"},
     {.name = "service-version", .letter = 'V', .environment = "DD_VERSION", .slot = &Options::service_version,
-     .value = "VERSION", .group = Group::identity, .help = "version tag of the service", .has_effect = false},
+     .value = "VERSION", .group = Group::identity, .help = "version tag of the service"},
     {.name = "tags", .letter = 'T', .environment = "DD_TAGS", .slot = &Options::tags, .value = "K:V,K:V",
-     .group = Group::identity, .help = "more tags", .has_effect = false},
+     .group = Group::identity, .help = "more tags"},
     {.name = "runtime-id", .environment = "DD_PROFILING_RUNTIME_ID", .slot = &Options::runtime_id, .value = "UUID",
      .group = Group::identity, .level = Level::extended, .help = "identity of this run",
-     .default_note = "random", .has_effect = false},
+     .default_note = "random"},
 
     // Where it is sent
     {.name = "url", .letter = 'U', .environment = "DD_TRACE_AGENT_URL", .slot = &Options::url, .value = "URL",
-     .group = Group::upload, .help = "agent: host:port, http(s)://, unix:///path or /path", .has_effect = false,
+     .group = Group::upload, .help = "agent: host:port, http(s)://, unix:///path or /path",
      .in_doctor = true},
     {.name = "host", .letter = 'H', .environment = "DD_AGENT_HOST", .slot = &Options::host, .value = "HOST",
-     .group = Group::upload, .help = "agent's host", .has_effect = false, .in_doctor = true},
+     .group = Group::upload, .help = "agent's host", .in_doctor = true},
     {.name = "port", .letter = 'P', .environment = "DD_TRACE_AGENT_PORT", .slot = &Options::port, .value = "PORT",
-     .group = Group::upload, .help = "agent's port", .low = 1, .high = 65535, .has_effect = false,
+     .group = Group::upload, .help = "agent's port", .low = 1, .high = 65535,
      .in_doctor = true},
     {.name = "upload-period", .letter = 'u', .environment = "DD_PROFILING_UPLOAD_PERIOD",
      .slot = &Options::upload_period_seconds, .value = "SECONDS", .group = Group::upload,
      .help = "time that one profile covers", .low = 1, .high = kMaxSeconds},
     {.name = "do-export", .environment = "DD_PROFILING_DO_EXPORT", .slot = &Options::do_export, .group = Group::upload,
-     .level = Level::extended, .help = "send profiles", .takes_word = true, .has_effect = false},
+     .level = Level::extended, .help = "send profiles to the agent that is named", .takes_word = true},
     {.name = "agentless", .environment = "DD_PROFILING_AGENTLESS", .slot = &Options::agentless,
      .group = Group::upload, .level = Level::extended, .help = "send to the intake, without an agent",
      .takes_word = true, .has_effect = false},
@@ -248,10 +248,6 @@ std::optional<std::size_t> find_option(char letter) {
     if (kRows[index].letter == letter) return index;
   }
   return std::nullopt;
-}
-
-std::string_view no_effect_note(const OptionRow& row) {
-  return row.in_doctor ? "in this version only for ddprof doctor" : "accepted, no effect in this version";
 }
 
 bool is_flag(const OptionRow& row) { return row.value.empty(); }

@@ -63,8 +63,8 @@ struct OptionRow {
   bool in_doctor = false;          // an option of ddprof doctor, whatever its group
 };
 
-// Said of a row that has no effect when programs are profiled.
-[[nodiscard]] std::string_view no_effect_note(const OptionRow& row);
+// Said of a row that has no effect.
+inline constexpr std::string_view kNoEffectNote = "accepted, no effect in this version";
 
 [[nodiscard]] std::span<const OptionRow> option_table();
 [[nodiscard]] std::string_view group_title(OptionGroup group);

@@ -10,12 +10,15 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/read_file.hpp"
+#include "cli/agent_choice.hpp"
 #include "cli/journal.hpp"
 #include "cli/metrics_reporter.hpp"
 #include "cli/option_table.hpp"
 #include "export/file_destination.hpp"
+#include "export/several_destinations.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
 #include "unwind/stack_case_files.hpp"
@@ -72,9 +75,9 @@ bool is_directory(const std::string& path) {
   return path.ends_with('/') || std::filesystem::is_directory(path, unknown);
 }
 
-Result<std::unique_ptr<Destination>> make_destination(const Options& options,
-                                                      const std::string& working_directory, Pid target) {
-  std::string name = fmt::format("{}-{}", name_of_target(options, target), to_int(target));
+Result<std::unique_ptr<Destination>> make_file_destination(const Options& options,
+                                                           const std::string& working_directory,
+                                                           const std::string& name) {
   auto absolute = [&](const std::string& path) {
     return path.starts_with('/') ? path : working_directory + "/" + path;
   };
@@ -89,8 +92,28 @@ Result<std::unique_ptr<Destination>> make_destination(const Options& options,
   return own(PeriodicFileDestination::create(TRY(state_directory()) + "/" + name));
 }
 
-// One file for the whole run, or one per period.
+// Files when they are asked for, and when there is no agent.
+bool wants_files(const Options& options) {
+  return !options.output.empty() || !options.debug_pprof_prefix.empty() ||
+         options.command == Command::record || !chosen_agent(options);
+}
+
+Result<std::unique_ptr<Destination>> make_destination(const Options& options,
+                                                      const std::string& working_directory, Pid target) {
+  const std::string name = name_of_target(options, target);
+  std::vector<std::unique_ptr<Destination>> destinations;
+  if (wants_files(options))
+    destinations.push_back(
+        TRY(make_file_destination(options, working_directory, fmt::format("{}-{}", name, to_int(target)))));
+  if (const auto agent = chosen_agent(options))
+    destinations.push_back(make_agent_destination(*agent, options, name, target));
+  if (destinations.size() == 1) return std::move(destinations.front());
+  return std::unique_ptr<Destination>(std::make_unique<SeveralDestinations>(std::move(destinations)));
+}
+
+// One profile for the whole run, or one per period.
 bool is_periodic(const Options& options) {
+  if (chosen_agent(options)) return true;
   if (!options.debug_pprof_prefix.empty()) return true;
   if (options.output.empty()) return options.command != Command::record;
   return is_directory(options.output);

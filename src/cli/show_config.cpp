@@ -31,16 +31,24 @@ std::string describe_event(const EventSpec& event) {
                      event.unit == "count" ? "events" : event.unit);
 }
 
+// In http://user:password@host, what is before the @ is nobody's business.
+std::string without_user(std::string text) {
+  const std::size_t scheme = text.find("://");
+  const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
+  const std::size_t at = text.substr(0, text.find('/', begin)).rfind('@');
+  return at == std::string::npos || at < begin ? text : text.replace(begin, at - begin, "****");
+}
+
 std::string value_of(const Options& options, const OptionRow& row) {
-  const std::string text = option_text(options, row);
+  std::string text = option_text(options, row);
   if (row.is_secret) return masked(text);
-  return text;
+  return row.name == "url" ? without_user(std::move(text)) : text;
 }
 
 std::string origin_text(const Options& options, const OptionRow& row) {
   std::string text = describe(origin_of(options, row.name));
   const bool is_set = origin_of(options, row.name).kind != Origin::Kind::default_value;
-  if (!row.has_effect && is_set) text += fmt::format(" ({})", no_effect_note(row));
+  if (!row.has_effect && is_set) text += fmt::format(" ({})", kNoEffectNote);
   return text;
 }
 

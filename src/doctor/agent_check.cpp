@@ -8,13 +8,11 @@
 
 #include "base/unique_fd.hpp"
 #include "net/http_client.hpp"
-#include "net/url.hpp"
 
 namespace ddprof {
 
 namespace {
 
-constexpr std::string_view kUnixScheme = "unix://";
 constexpr std::string_view kIntake = "/profiling/v1/input";
 constexpr std::size_t kMaxInfoBytes = 64U << 10U;
 
@@ -57,7 +55,7 @@ Result<AgentInfo> ask_for_info(const std::string& url, std::chrono::milliseconds
 Finding unreachable(Finding finding, const Error& error) {
   finding.state = CheckState::missing;
   finding.fact += fmt::format(" does not answer ({})", error.message);
-  finding.meaning = "profiles go to files, which need no agent";
+  finding.meaning = "profiles cannot be sent to it; files need no agent";
   finding.cure = {"start the agent, or name it: --url, DD_TRACE_AGENT_URL",
                   "--env DD_AGENT_HOST=… or --volume /var/run/datadog:/var/run/datadog",
                   "env DD_AGENT_HOST from status.hostIP, or a hostPath volume of /var/run/datadog"};
@@ -66,7 +64,7 @@ Finding unreachable(Finding finding, const Error& error) {
 
 Finding with_info(Finding finding, const AgentInfo& info) {
   if (info.status == 200 && info.body.find(kIntake) != std::string::npos) {
-    finding.meaning = "answers and takes profiles, which this version does not send yet";
+    finding.meaning = "answers and takes profiles";
     return finding;
   }
   finding.state = CheckState::limited;
@@ -76,17 +74,6 @@ Finding with_info(Finding finding, const AgentInfo& info) {
 }
 
 }  // namespace
-
-Result<AgentAddress> AgentAddress::parse(std::string url, const std::string& host, std::int64_t port) {
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  if (url.empty()) url = fmt::format("http://{}:{}", is_ipv6 ? fmt::format("[{}]", host) : host, port);
-  if (url.starts_with(kUnixScheme)) return AgentAddress{.url = {}, .socket = url.substr(kUnixScheme.size())};
-  if (url.starts_with('/')) return AgentAddress{.url = {}, .socket = url};
-  if (url.find("://") == std::string::npos) url.insert(0, "http://");
-  TRY(Url::parse(url));
-  while (url.ends_with('/')) url.pop_back();
-  return AgentAddress{.url = url, .socket = {}};
-}
 
 Finding check_agent(const Result<AgentAddress>& address, std::chrono::milliseconds patience) {
   Finding finding{.name = "agent"};
@@ -98,7 +85,7 @@ Finding check_agent(const Result<AgentAddress>& address, std::chrono::millisecon
   if (!address->socket.empty()) {
     auto connected = connect_socket(address->socket);
     if (!connected) return unreachable(std::move(finding), connected.error());
-    finding.meaning = "listens for profiles, which this version does not send yet";
+    finding.meaning = "listens for profiles";
     return finding;
   }
   auto info = ask_for_info(address->url, patience);

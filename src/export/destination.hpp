@@ -16,6 +16,9 @@ class Destination {
   virtual Result<void> send(const Profile& profile, std::uint64_t sequence) = 0;
   // For the summary: the file, directory or address.
   [[nodiscard]] virtual std::string describe() const = 0;
+  // Called from another thread when there is no more time: whoever waits for a peer fails, now and from now
+  // on.
+  virtual void give_up() {}
 };
 
 }  // namespace ddprof

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "net/http_client.hpp"
+#include "net/http_post.hpp"
 #include "net/raw_server_fixture.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -28,5 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         return {};
       });
   if (total > options.max_bytes || (result && result->body_bytes != total)) std::abort();
+  const auto posted = http_post({.url = server.url(), .socket = {}, .content_type = "x/y"}, options);
+  if (posted && posted->body.size() > kMaxAnswerBytes) std::abort();
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -37,6 +38,20 @@ class RawServer {
       }
       return true;
     }
+    // What follows the header, as long as it says.
+    std::string receive_body() const {
+      constexpr std::string_view kLength = "Content-Length: ";
+      std::string body = request_.substr(request_.find("\r\n\r\n") + 4);
+      const std::size_t at = request_.find(kLength);
+      const std::size_t size = at == std::string::npos ? 0 : std::stoul(request_.substr(at + kLength.size()));
+      std::array<char, 4096> buffer;
+      while (body.size() < size) {
+        const ssize_t count = ::recv(fd_, buffer.data(), buffer.size(), 0);
+        if (count <= 0) break;
+        body.append(buffer.data(), static_cast<std::size_t>(count));
+      }
+      return body;
+    }
     void wait_until_gone() const {
       std::array<char, 512> ignored;
       while (::recv(fd_, ignored.data(), ignored.size(), 0) > 0) {
@@ -58,6 +73,16 @@ class RawServer {
   };
   using Serve = std::function<void(const Client&)>;
 
+  RawServer(Serve serve, const std::string& socket) : serve_(std::move(serve)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket.copy(address.sun_path, sizeof address.sun_path - 1);
+    listener_ = UniqueFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::listen(listener_.get(), 16) != 0)
+      throw std::runtime_error("no server at " + socket);
+    thread_ = std::thread([this] { run(); });
+  }
   explicit RawServer(Serve serve) : serve_(std::move(serve)) {
     listener_ = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};

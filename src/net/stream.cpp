@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -64,9 +65,9 @@ Result<std::vector<SocketAddress>> look_up_within(const std::string& host, std::
   return std::move(*found);
 }
 
-class TcpStream final : public Stream {
+class SocketStream final : public Stream {
  public:
-  TcpStream(UniqueFd fd, const Waiter& waiter) : fd_(std::move(fd)), waiter_(waiter) {}
+  SocketStream(UniqueFd fd, const Waiter& waiter) : fd_(std::move(fd)), waiter_(waiter) {}
 
   Result<std::size_t> read_some(std::span<std::byte> buffer, Deadline deadline) override {
     while (true) {
@@ -101,7 +102,7 @@ Result<UniqueFd> connect_to(const SocketAddress& address, Deadline deadline, con
   UniqueFd fd(::socket(address.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.is_open()) return errno_error(errno, "make a socket");
   const int on = 1;
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (address.family != AF_UNIX) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size) == 0) return fd;
   if (errno != EINPROGRESS) return errno_error(errno, "connect");
   TRY(waiter.wait(fd.get(), POLLOUT, deadline));
@@ -110,6 +111,17 @@ Result<UniqueFd> connect_to(const SocketAddress& address, Deadline deadline, con
   ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return errno_error(error, "connect");
   return fd;
+}
+
+Result<SocketAddress> unix_address(const std::string& path) {
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  if (path.size() >= sizeof name.sun_path || path.find('\0') != std::string::npos)
+    return make_error(ErrorCode::invalid_argument, "connect to {}: not the path of a socket", path);
+  path.copy(name.sun_path, path.size());
+  SocketAddress address{.size = sizeof name, .family = AF_UNIX};
+  std::memcpy(&address.bytes, &name, sizeof name);
+  return address;
 }
 
 }  // namespace
@@ -145,10 +157,17 @@ Result<std::unique_ptr<Stream>> connect_tcp(const std::string& host, std::uint16
     // An address that does not answer must leave time for the others.
     const auto share = left_until(deadline) / static_cast<long>(addresses.size() - i);
     auto fd = connect_to(addresses[i], std::chrono::steady_clock::now() + share, waiter);
-    if (fd) return std::unique_ptr<Stream>(std::make_unique<TcpStream>(std::move(*fd), waiter));
+    if (fd) return std::unique_ptr<Stream>(std::make_unique<SocketStream>(std::move(*fd), waiter));
     last = std::move(fd).error();
   }
   return last;
+}
+
+Result<std::unique_ptr<Stream>> connect_unix(const std::string& path, Deadline deadline,
+                                             const Waiter& waiter) {
+  const SocketAddress address = TRY(unix_address(path));
+  UniqueFd fd = TRY(connect_to(address, deadline, waiter));
+  return std::unique_ptr<Stream>(std::make_unique<SocketStream>(std::move(fd), waiter));
 }
 
 }  // namespace ddprof

@@ -47,5 +47,8 @@ class Stream {
 // The waiter must outlive the stream.
 Result<std::unique_ptr<Stream>> connect_tcp(const std::string& host, std::uint16_t port, Deadline deadline,
                                             const Waiter& waiter);
+// To the stream socket of a process on this machine.
+Result<std::unique_ptr<Stream>> connect_unix(const std::string& path, Deadline deadline,
+                                             const Waiter& waiter);
 
 }  // namespace ddprof

@@ -27,6 +27,7 @@ struct Legacy {
   std::uint64_t sequence = 0;        // of the next period
   std::int64_t started = 0;          // the run; monotonic nanoseconds, 0: nobody has run yet
   std::int64_t period_started = 0;   // where the next period begins
+  std::int64_t unix_offset = 0;      // of the run's times from Unix time; 0: not known yet
   std::int64_t told_by_samples = 0;  // CPU time: see CpuAccount
   std::int64_t told_by_estimates = 0;
   std::int64_t accounted = 0;

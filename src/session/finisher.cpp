@@ -18,12 +18,26 @@ void Finisher::post_period(ClosedPeriod period) {
 }
 
 void Finisher::finish() {
-  {
-    std::lock_guard lock(mutex_);
-    is_finishing_ = true;
+  if (!thread_.joinable()) return;
+  std::unique_lock lock(mutex_);
+  is_finishing_ = true;
+  if (is_delivering_) begin_last_patience();
+  changed_.notify_all();
+  while (!is_done_) {
+    if (!give_up_at_) {
+      changed_.wait(lock);
+    } else if (changed_.wait_until(lock, *give_up_at_) == std::cv_status::timeout) {
+      break;
+    }
   }
-  changed_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  const bool is_late = !is_done_;
+  lock.unlock();
+  if (is_late) destination_.give_up();
+  thread_.join();
+}
+
+void Finisher::begin_last_patience() {
+  if (!give_up_at_) give_up_at_ = Clock::now() + last_patience_;
 }
 
 Finisher::Outcome Finisher::outcome() const {
@@ -35,7 +49,11 @@ void Finisher::run() {
   while (true) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !queue_.empty() || is_finishing_; });
-    if (queue_.empty()) return;
+    if (queue_.empty()) {
+      is_done_ = true;
+      changed_.notify_all();
+      return;
+    }
     ClosedPeriod period = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
@@ -43,9 +61,22 @@ void Finisher::run() {
   }
 }
 
+Result<void> Finisher::deliver(const Profile& profile, std::uint64_t sequence) {
+  {
+    std::lock_guard lock(mutex_);
+    is_delivering_ = true;
+    if (is_finishing_) begin_last_patience();
+  }
+  changed_.notify_all();
+  auto sent = destination_.send(profile, sequence);
+  std::lock_guard lock(mutex_);
+  is_delivering_ = false;
+  return sent;
+}
+
 void Finisher::send(const ClosedPeriod& period) {
   if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(naming_);
-  auto sent = destination_.send(namer_->name(period), period.sequence);
+  auto sent = deliver(namer_->name(period), period.sequence);
   std::lock_guard lock(mutex_);
   outcome_.modules = namer_->modules();
   if (sent) {

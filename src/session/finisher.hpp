@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,14 +21,18 @@ namespace ddprof {
 class Finisher {
  public:
   static constexpr std::size_t kQueueLength = 5;
+  // For what is still to be sent at the end, counted from the first that is: naming has its own limits.
+  static constexpr std::chrono::milliseconds kLastPatience{5000};
 
-  Finisher(Destination& destination, const NamerOptions& naming, Continuity& continuity)
-      : destination_(destination), naming_(naming), continuity_(continuity) {}
+  Finisher(Destination& destination, const NamerOptions& naming, Continuity& continuity,
+           std::chrono::milliseconds last_patience = kLastPatience)
+      : destination_(destination), naming_(naming), continuity_(continuity), last_patience_(last_patience) {}
   ~Finisher() { finish(); }
 
   // Hands a period to the finishing thread, which is started by the first one.
   void post_period(ClosedPeriod period);
-  // Waits until everything that was posted has been sent or has failed. Nothing may be posted afterwards.
+  // Waits until everything that was posted has been sent or has failed, which a peer can only put off for so
+  // long. Nothing may be posted afterwards.
   void finish();
   // Memory is tight: what the naming of the next period can do without is given up before.
   void shrink() { must_shrink_ = true; }
@@ -42,18 +47,26 @@ class Finisher {
   [[nodiscard]] Outcome outcome() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void run();
   void send(const ClosedPeriod& period);
+  Result<void> deliver(const Profile& profile, std::uint64_t sequence);
+  void begin_last_patience();
 
   Destination& destination_;
   NamerOptions naming_;
   Continuity& continuity_;
+  std::chrono::milliseconds last_patience_;
   std::optional<Namer> namer_;  // the finishing thread's alone
   std::atomic<bool> must_shrink_{false};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ClosedPeriod> queue_;
   bool is_finishing_ = false;
+  bool is_delivering_ = false;
+  bool is_done_ = false;
+  std::optional<Clock::time_point> give_up_at_;
   Outcome outcome_;
   std::thread thread_;
 };

@@ -54,6 +54,7 @@ class Session {
   void close_period(bool is_final);
   [[nodiscard]] Legacy bequeath(Nanoseconds end) const;
   [[nodiscard]] ClosedPeriod describe(AggregatedProfile profile);
+  [[nodiscard]] Nanoseconds unix_offset();
   [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
   void update_summary();
 

@@ -30,6 +30,16 @@ void Session::begin() {
   }
 }
 
+Nanoseconds Session::unix_offset() {
+  constexpr Nanoseconds kStep = std::chrono::milliseconds(100);
+  const Nanoseconds offset = unix_now() - monotonic_now();
+  const Nanoseconds known(inherited_.unix_offset);
+  // Two clocks cannot be read at once. A period begins where the one before it ended, to the nanosecond,
+  // unless somebody has set the clock.
+  if (known.count() == 0 || std::chrono::abs(offset - known) > kStep) inherited_.unix_offset = offset.count();
+  return Nanoseconds(inherited_.unix_offset);
+}
+
 Legacy Session::bequeath(Nanoseconds end) const {
   Legacy legacy = inherited_;
   legacy.sequence = sequence_;
@@ -57,7 +67,7 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
   }
   period.files = files_.files();
   period.mappings = code_.representatives();
-  period.unix_start = unix_now() - (monotonic_now() - profile.start);
+  period.unix_start = profile.start + unix_offset();
   period.period_type = first.label;
   period.period_unit = first.unit;
   period.period = first.sample_value() * cpu_budget_.factor();

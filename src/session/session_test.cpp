@@ -162,6 +162,17 @@ TEST_F(SessionTest, AFailingDestinationIsInTheSummary) {
   EXPECT_NE(render_summary(summary).find("disk full"), std::string::npos);
 }
 
+TEST_F(SessionTest, APeriodBeginsWhereTheOneBeforeItEnded) {
+  options.period = std::chrono::seconds(0);
+  collector.batches = {{sample()}, {sample()}, {sample()}};
+  run();
+  ASSERT_GE(destination.profiles.size(), 3U);
+  for (std::size_t i = 1; i < destination.profiles.size(); ++i) {
+    const Profile& before = destination.profiles[i - 1];
+    EXPECT_EQ(before.time_ns + before.duration_ns, destination.profiles[i].time_ns);
+  }
+}
+
 TEST_F(SessionTest, StopsWhenAskedAndStillSendsWhatItHas) {
   stop = true;
   collector.batches = {{sample()}};

@@ -202,6 +202,7 @@ std::string render_summary(const Summary& summary) {
   if (summary.outcome.first_error) {
     add("failed",
         fmt::format("{} profiles: {}", summary.outcome.failed, summary.outcome.first_error->message));
+    if (!summary.outcome.first_error->hint.empty()) add("", "try: " + summary.outcome.first_error->hint);
   }
   if (summary.outcome.sent > 0) add("profile", summary.output);
   return text;

@@ -12,6 +12,7 @@ import threading
 import time
 import unittest
 
+import agent
 import harness
 import pprof
 
@@ -195,6 +196,18 @@ class Faults(harness.SystemTest):
         service.wait_for_profiles(2)
         service.end()
         self.assertEqual([name for name in os.listdir(small) if not name.endswith(".pb.gz")], [])
+
+    def test_agent_hangs(self):
+        """Files are written all the while; once an agent answers at the same place, profiles arrive there too."""
+        silent = agent.SilentAgent(self)
+        service = Service(self, "-U", silent.url)
+        service.wait_for_profiles(4)
+        silent.close()
+        receiver = agent.Agent(self, port=silent.port)
+        receiver.wait_for_posts(3)
+        seconds = service.end()
+        self.assertEqual(receiver.problems, [])
+        self.assert_adds_up(service.read_profiles(), seconds, 0.5)
 
     def test_supervisor_killed(self):
         service = Service(self)

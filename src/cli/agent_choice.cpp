@@ -1,0 +1,92 @@
+#include "cli/agent_choice.hpp"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+#include <string_view>
+
+#include "cli/option_table.hpp"
+#include "export/datadog_destination.hpp"
+#include "process/confinement.hpp"
+
+namespace ddprof {
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::string_view kArchitectureTag = "amd64";
+#elif defined(__aarch64__)
+constexpr std::string_view kArchitectureTag = "arm64";
+#endif
+
+// RFC 9562, version 4.
+std::string random_uuid() {
+  std::random_device random;
+  const std::uint32_t words[] = {random(), random(), random(), random()};
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{:08x}", words[0], words[1] >> 16U,
+                     words[1] & 0xfffU, (words[2] >> 16U & 0x3fffU) | 0x8000U, words[2] & 0xffffU, words[3]);
+}
+
+bool was_named(const Options& options, std::string_view name) {
+  return origin_of(options, name).kind != Origin::Kind::default_value;
+}
+
+DatadogIdentity identity_of(const Options& options, const std::string& name, Pid target) {
+  utsname machine{};
+  ::uname(&machine);
+  return {.service = options.service.empty() ? name : options.service,
+          .environment = options.environment,
+          .version = options.service_version,
+          .runtime_id = options.runtime_id.empty() ? random_uuid() : options.runtime_id,
+          .process_id = options.global ? 0 : to_int(target),
+          .host = machine.nodename,
+          .architecture = std::string(kArchitectureTag),
+          .kernel_release = machine.release,
+          .kernel_version = machine.version,
+          .tags = options.tags};
+}
+
+bool is_printable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c != '\x7f'; });
+}
+
+// By these the agent finds the tags of the target's container, which may not be ours.
+std::vector<std::pair<std::string, std::string>> origin_headers(const Options& options, Pid target) {
+  std::vector<std::pair<std::string, std::string>> headers;
+  if (options.global) return headers;
+  if (const auto confinement = read_confinement(target); confinement && !confinement->container_id.empty()) {
+    headers.emplace_back("Datadog-Container-ID", confinement->container_id);
+    headers.emplace_back("Datadog-Entity-ID", "ci-" + confinement->container_id);
+  }
+  // The program's environment is ours; that of a process that is attached to is not.
+  const char* external = options.program.empty() ? nullptr : std::getenv("DD_EXTERNAL_ENV");
+  if (external != nullptr && *external != '\0' && is_printable(external))
+    headers.emplace_back("Datadog-External-Env", external);
+  return headers;
+}
+
+}  // namespace
+
+std::optional<AgentAddress> chosen_agent(const Options& options) {
+  const bool has_host = was_named(options, "host") && !options.host.empty();
+  const bool is_named = !options.url.empty() || has_host || was_named(options, "port");
+  if (!options.do_export || !is_named) return std::nullopt;
+  auto agent =
+      AgentAddress::parse(options.url, options.host.empty() ? "localhost" : options.host, options.port);
+  return agent ? std::optional(std::move(agent).value()) : std::nullopt;
+}
+
+std::unique_ptr<Destination> make_agent_destination(const AgentAddress& agent, const Options& options,
+                                                    const std::string& name, Pid target) {
+  // Never so long that profiles pile up: what is left of the period is for names and files.
+  const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
+  return std::make_unique<DatadogDestination>(
+      DatadogOptions{.agent = agent,
+                     .identity = identity_of(options, name, target),
+                     .headers = origin_headers(options, target),
+                     .patience = std::min(DatadogOptions::kUsualPatience, period * 3 / 4)});
+}
+
+}  // namespace ddprof

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/ids.hpp"
+#include "cli/options.hpp"
+#include "export/agent_address.hpp"
+#include "export/destination.hpp"
+
+namespace ddprof {
+
+// The agent that profiles go to: the one that the command line, the environment or a file names. None by
+// default.
+std::optional<AgentAddress> chosen_agent(const Options& options);
+
+// `name` is the service when nobody gave it one.
+std::unique_ptr<Destination> make_agent_destination(const AgentAddress& agent, const Options& options,
+                                                    const std::string& name, Pid target);
+
+}  // namespace ddprof

@@ -1,0 +1,90 @@
+#include "export/datadog_body.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <ctime>
+#include <utility>
+
+#include "encode/json_text.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::string_view kProfileName = "profile.pprof";
+
+using JsonFields = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// An object of strings; those that are empty are left out.
+std::string object_of(const JsonFields& fields) {
+  std::string json = "{";
+  for (const auto& [name, value] : fields) {
+    if (value.empty()) continue;
+    if (json.size() > 1) json += ',';
+    append_json_string(json, name);
+    json += ':';
+    append_json_string(json, value);
+  }
+  return json + "}";
+}
+
+std::string info_of(const DatadogIdentity& identity) {
+  return fmt::format(
+      R"({{"application":{},"platform":{},"profiler":{}}})",
+      object_of(
+          {{"env", identity.environment}, {"service", identity.service}, {"version", identity.version}}),
+      object_of({{"hostname", identity.host},
+                 {"kernel_name", "Linux"},
+                 {"kernel_release", identity.kernel_release},
+                 {"kernel_version", identity.kernel_version}}),
+      object_of({{"version", DDPROF_VERSION}, {"activation", "manual"}}));
+}
+
+}  // namespace
+
+DatadogTags tags_of(const DatadogIdentity& identity, std::uint64_t sequence) {
+  DatadogTags tags;
+  tags.add("service", identity.service);
+  tags.add("env", identity.environment);
+  tags.add("version", identity.version);
+  tags.add("host", identity.host);
+  tags.add("language", "native");
+  tags.add("runtime", "native");
+  tags.add("runtime_os", "linux");
+  tags.add("runtime_arch", identity.architecture);
+  tags.add("runtime-id", identity.runtime_id);
+  tags.add("process_id", identity.process_id > 0 ? std::to_string(identity.process_id) : "");
+  tags.add("profiler_version", DDPROF_VERSION);
+  tags.add("profile_seq", std::to_string(sequence));
+  tags.add_all(identity.tags);
+  return tags;
+}
+
+std::string rfc3339(Nanoseconds unix_time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(unix_time);
+  const auto time = static_cast<std::time_t>(seconds.count());
+  std::tm fields{};
+  ::gmtime_r(&time, &fields);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &fields);
+  return fmt::format("{}.{:09}Z", text.data(), (unix_time - seconds).count());
+}
+
+std::string event_json(const DatadogIdentity& identity, const DatadogEvent& event) {
+  std::string tags;
+  append_json_string(tags, tags_of(identity, event.sequence).joined());
+  return fmt::format(R"({{"attachments":["{}"],"tags_profiler":{},"start":"{}","end":"{}","family":"native",)"
+                     R"("version":"4","internal":{{}},"info":{}}})",
+                     kProfileName, tags, rfc3339(event.start), rfc3339(event.end), info_of(identity));
+}
+
+MultipartForm datadog_body(const DatadogIdentity& identity, const DatadogEvent& event, std::string pprof,
+                           const std::function<std::uint64_t()>& random) {
+  const std::string name(kProfileName);
+  const std::array files = {FormFile{"event", "event.json", "application/json", event_json(identity, event)},
+                            FormFile{name, name, "application/octet-stream", std::move(pprof)}};
+  return make_form(files, random);
+}
+
+}  // namespace ddprof

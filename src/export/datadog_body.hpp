@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "export/datadog_tags.hpp"
+#include "export/multipart.hpp"
+
+namespace ddprof {
+
+// Whose profiles they are; the same for all of one run.
+struct DatadogIdentity {
+  std::string service, environment, version;
+  std::string runtime_id;       // a UUID
+  std::int64_t process_id = 0;  // 0: of many processes
+  std::string host;
+  std::string architecture;  // as Datadog names it: amd64
+  std::string kernel_release, kernel_version;
+  std::string tags;  // the user's, as in DD_TAGS
+};
+
+// What is said about one profile.
+struct DatadogEvent {
+  Nanoseconds start{}, end{};  // Unix time
+  std::uint64_t sequence = 0;
+};
+
+DatadogTags tags_of(const DatadogIdentity& identity, std::uint64_t sequence);
+
+// "2024-05-01T12:00:00.000000000Z"
+std::string rfc3339(Nanoseconds unix_time);
+
+// The metadata of a body of version 4, event.json.
+std::string event_json(const DatadogIdentity& identity, const DatadogEvent& event);
+
+// The body of version 4: event.json and one pprof, compressed or not.
+MultipartForm datadog_body(const DatadogIdentity& identity, const DatadogEvent& event, std::string pprof,
+                           const std::function<std::uint64_t()>& random);
+
+}  // namespace ddprof
