@@ -96,7 +96,9 @@ class Host(harness.SystemTest):
         _, stderr = profiler.communicate(timeout=60)
         self.assertEqual(profiler.returncode, 0, stderr)
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)
-        self.assertEqual(recording.labels(harness.PROCESS_NAME), {"split"})
+        names = recording.labels(harness.PROCESS_NAME)  # other tests start the same program beside this one, under ddprof
+        self.assertIn("split", names)
+        self.assertNotIn("sh", names)
         self.assertGreater(recording.count("spend_70"), 0)
 
     def test_past_the_number_of_processes_the_rest_is_one_frame(self):
