@@ -82,7 +82,7 @@ fuzzers() {
   local before=$SECONDS logs fuzzer
   logs=$(mktemp -d)
   find build/asan -name '*_fuzz' -type f -perm -100 2>/dev/null | sort |
-    xargs -P "$jobs" -I{} sh -c 'tools/fuzz.sh {} 2 >"$0/$(basename {})" 2>&1 || touch "$0/$(basename {}).failed"' "$logs"
+    xargs -P "$jobs" -I{} sh -c 'tools/fuzz.sh {} 1 >"$0/$(basename {})" 2>&1 || touch "$0/$(basename {}).failed"' "$logs"
   for fuzzer in "$logs"/*_fuzz; do
     if [ -e "$fuzzer.failed" ]; then
       failed=$((failed + 1))
@@ -107,16 +107,16 @@ else
   check "artefact: libraries and size" tools/check_artefact.sh
   check "build: puppets, and every header alone" build dev --target puppets headers
   check "outputs in the documents are like real ones" tools/refresh_examples.py --check
-  ctests "system tests" build/dev -L system -j "$jobs"
+  ctests "system tests" build/dev -L system -j "$((2 * jobs))"  # most of them wait
   check "build: asan and ubsan" build asan
   unit_tests "unit tests under asan and ubsan" build/asan
-  ctests "system tests under asan and ubsan" build/asan -L sanitizer
+  ctests "system tests under asan and ubsan" build/asan -L sanitizer -j "$jobs"
   fuzzers
   check "clang-tidy" tools/check_tidy.sh
   # What has more than one thread, and the whole program, run under tsan.
   check "build: tsan" build tsan --target ddprof base_test net_test debugfile_test session_test
   ctests "unit tests under tsan" build/tsan -R '^(SessionTest|SourceReaderTest|PatientOpener|HttpClient|Debuginfod)\.'
-  ctests "system tests under tsan" build/tsan -L sanitizer
+  ctests "system tests under tsan" build/tsan -L sanitizer -j "$jobs"
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped, in $((SECONDS - began)) s"

@@ -91,7 +91,8 @@ void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const Pro
     std::_Exit(kNoWork);
   }
   SessionOptions options = session_options(prepared, target, request);
-  if (auto entered = enter_worker_sandbox(); !entered)
+  // Runtimes of sanitizers do all kinds of things.
+  if (auto entered = kHasSanitizer ? Result<void>() : enter_worker_sandbox(); !entered)
     options.notices.push_back("the profiler runs without a sandbox: " + entered.error().message);
   options.continuity = &shared.continuity;
   options.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };

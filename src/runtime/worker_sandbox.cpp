@@ -12,7 +12,6 @@
 
 #include <cerrno>
 
-#include "base/sanitizer.hpp"
 #include "runtime/privileges.hpp"
 #include "runtime/syscall_filter.hpp"
 
@@ -184,7 +183,6 @@ void refuse_dangers(SyscallFilter& filter) {
 }  // namespace
 
 Result<void> enter_worker_sandbox() {
-  if (kHasSanitizer) return {};
   TRY(forbid_new_privileges());
   SyscallFilter filter;
   // What is used most is tried first, for kernels before 5.11, which do not remember the answers.

@@ -9,8 +9,6 @@ namespace ddprof {
 // process, no ptrace, no signal to others, no change of identity, no mount, no BPF. For good. A call that is
 // refused answers as if the kernel did not know it, so that libraries fall back; a dangerous one is not
 // permitted.
-//
-// Builds with sanitizers stay outside: their runtimes do all kinds of things.
 Result<void> enter_worker_sandbox();
 
 }  // namespace ddprof
