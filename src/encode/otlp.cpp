@@ -188,20 +188,31 @@ std::string OtlpWriter::write() && {
   return bytes;
 }
 
+bool has_strings(std::string_view dictionary) {
+  WireReader reader(dictionary);
+  while (reader.next()) {
+    if (reader.field() == otlp::kStringTable) return true;
+    reader.skip();
+  }
+  return false;
+}
+
 }  // namespace
 
 std::string encode_otlp(const Profile& profile, const OtlpResource& resource) {
   return OtlpWriter(profile, resource).write();
 }
 
-// It has no other fields than these two; pprof has a table of strings as well.
+// It has no other fields than these two. A pprof that was cut off may have no others left either, but then
+// the second is a sample, which holds no strings.
 bool is_otlp(std::string_view bytes) {
   WireReader reader(bytes);
   bool has_dictionary = false;
   while (reader.next()) {
     if (reader.field() != otlp::kResourceProfiles && reader.field() != otlp::kDictionary) return false;
-    has_dictionary |= reader.field() == otlp::kDictionary;
-    (void)reader.bytes();
+    const bool is_dictionary = reader.field() == otlp::kDictionary;
+    const std::string_view content = reader.bytes();
+    has_dictionary |= is_dictionary && has_strings(content);
   }
   return has_dictionary && !reader.is_failed();
 }

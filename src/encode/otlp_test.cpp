@@ -36,6 +36,14 @@ TEST(Otlp, IsNotWhatPprofIs) {
   EXPECT_FALSE(is_otlp("\x12\x06short"));
 }
 
+TEST(Otlp, IsNotWhatIsLeftOfACutPprof) {
+  // Two columns and a sample: then come the tables, which both formats need.
+  constexpr std::string_view kCut(
+      "\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x07\x0a\x01\x01\x12\x02\x03\x04", 21);
+  EXPECT_FALSE(is_otlp(kCut));
+  EXPECT_THAT(refusal_of(kCut), HasSubstr("read pprof"));
+}
+
 TEST(Otlp, IsChosenByExtensionAndByName) {
   EXPECT_EQ(output_format("cpu.otlp").value(), OutputFormat::otlp);
   EXPECT_EQ(output_format_by_name("otlp").value(), OutputFormat::otlp);
