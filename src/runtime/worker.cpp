@@ -20,9 +20,11 @@ namespace ddprof {
 
 namespace {
 
-// Signals that a terminal sends to the whole job are not meant for us.
+// Signals that a terminal sends to the whole job are not meant for us. And where the kernel shares CPUs out
+// among sessions (autogroup) we have a share of our own, however many threads the target has: among a
+// thousand of them a thousandth of a core is too little to empty the rings.
 void leave_the_job() {
-  ::setpgid(0, 0);
+  ::setsid();
   for (int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTOU, SIGPIPE}) ::signal(signal, SIG_IGN);
 }
 
