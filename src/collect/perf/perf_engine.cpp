@@ -65,7 +65,8 @@ void PerfEngine::reclaim() {
 void PerfEngine::slow_down(std::uint32_t factor) {
   for (std::uint32_t event = 0; event < plan_.events.size(); ++event) {
     const PlannedEvent& planned = plan_.events[event];
-    if (planned.has_fixed_period()) slots_.set_period_of_cpus(event, planned.cpu_attr.sample_period * factor);
+    const double period = static_cast<double>(planned.cpu_attr.sample_period) * Thinning::slowed(factor);
+    if (planned.has_fixed_period()) slots_.set_period_of_cpus(event, static_cast<std::uint64_t>(period));
   }
   thinning_.set_factor(factor, clock_.now());
 }

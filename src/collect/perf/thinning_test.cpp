@@ -29,10 +29,10 @@ TEST(Thinning, KnowsWhichSamplesWereTakenBeforeAChange) {
   Thinning thinning;
   thinning.set_factor(4, 1000);
   EXPECT_EQ(thinning.weight_at(999), 1);
-  EXPECT_EQ(thinning.weight_at(1000), 4);
+  EXPECT_EQ(thinning.weight_at(1000), Thinning::slowed(4));
   thinning.set_factor(2, 2000);
-  EXPECT_EQ(thinning.weight_at(1500), 4);
-  EXPECT_EQ(thinning.weight_at(2000), 2);
+  EXPECT_EQ(thinning.weight_at(1500), Thinning::slowed(4));
+  EXPECT_EQ(thinning.weight_at(2000), Thinning::slowed(2));
 }
 
 }  // namespace
