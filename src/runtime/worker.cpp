@@ -1,6 +1,5 @@
 #include "runtime/worker.hpp"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -10,11 +9,9 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 #include "base/sanitizer.hpp"
 #include "base/truncated_files.hpp"
-#include "base/unique_fd.hpp"
 #include "runtime/note_channel.hpp"
 #include "runtime/signal_inbox.hpp"
 #include "runtime/worker_sandbox.hpp"
@@ -28,11 +25,6 @@ namespace {
 // thousand of them a thousandth of a core is too little to empty the rings.
 void leave_the_job() {
   ::setsid();
-  // Enough for sampling (3 % of a core where all are busy), and not at the cost of the target when names are
-  // read.
-  constexpr std::string_view kNiceness = "15";
-  UniqueFd share(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
-  [[maybe_unused]] ssize_t written = ::write(share.get(), kNiceness.data(), kNiceness.size());
   for (int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGTTOU, SIGPIPE}) ::signal(signal, SIG_IGN);
 }
 
