@@ -107,7 +107,7 @@ else
   check "artefact: libraries and size" tools/check_artefact.sh
   check "build: puppets, and every header alone" build dev --target puppets headers
   check "outputs in the documents are like real ones" tools/refresh_examples.py --check
-  ctests "system tests" build/dev -L system -j "$((2 * jobs))"  # most of them wait
+  ctests "system tests" build/dev -L system -j "$((jobs + 1))"  # most of them wait
   check "build: asan and ubsan" build asan
   unit_tests "unit tests under asan and ubsan" build/asan
   ctests "system tests under asan and ubsan" build/asan -L sanitizer -j "$jobs"
