@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
@@ -13,6 +15,8 @@
 namespace ddprof {
 
 namespace {
+
+constexpr std::string_view kGroupPrefix = "ddprof-";  // and the process id of the supervisor
 
 bool write_text(const std::string& path, std::string_view text) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -41,6 +45,17 @@ std::optional<Place> find_place(const std::string& root, std::string_view member
   return unified;
 }
 
+// A supervisor that was killed could not remove its group. One that is in use cannot be removed.
+void remove_groups_of_the_dead(const std::string& parent) {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, failed)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with(kGroupPrefix)) continue;
+    if (::access(("/proc/" + name.substr(kGroupPrefix.size())).c_str(), F_OK) != 0)
+      ::rmdir(entry.path().c_str());
+  }
+}
+
 }  // namespace
 
 std::optional<MemoryGroup> MemoryGroup::create(std::uint64_t limit_bytes, const std::string& root) {
@@ -56,7 +71,8 @@ std::optional<MemoryGroup> MemoryGroup::create(std::uint64_t limit_bytes, const 
   // Refused when processes live in that group, as they do in a container: only its leaves may hold any.
   if (place->is_unified && !write_text(place->folder + "/cgroup.subtree_control", "+memory"))
     return std::nullopt;
-  std::string folder = fmt::format("{}/ddprof-{}", place->folder, number);
+  remove_groups_of_the_dead(place->folder);
+  std::string folder = fmt::format("{}/{}{}", place->folder, kGroupPrefix, number);
   if (::mkdir(folder.c_str(), 0755) != 0) return std::nullopt;
   MemoryGroup group(std::move(folder));
   const char* limit = place->is_unified ? "/memory.max" : "/memory.limit_in_bytes";

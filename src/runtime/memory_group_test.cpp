@@ -29,6 +29,15 @@ TEST(MemoryGroup, LeavesNothingWhereItsLimitCannotBeSet) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("memory/here/ddprof-7")));
 }
 
+TEST(MemoryGroup, RemovesThoseOfSupervisorsThatWereKilled) {
+  const ScratchFolder folder;
+  std::filesystem::create_directories(folder.path("memory/here/ddprof-2000000000"));
+  std::filesystem::create_directories(folder.path("memory/here/ddprof-1"));
+  EXPECT_FALSE(MemoryGroup::create(1 << 20, folder.path(), "5:memory:/here\n", 7));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("memory/here/ddprof-2000000000")));
+  EXPECT_TRUE(std::filesystem::exists(folder.path("memory/here/ddprof-1")));
+}
+
 TEST(MemoryGroup, IsNotMadeInAGroupThatMayNotBeDivided) {
   const ScratchFolder folder;
   std::filesystem::create_directories(folder.path("pod"));
