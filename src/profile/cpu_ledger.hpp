@@ -49,6 +49,8 @@ class CpuLedger {
     explained_ = explained;
     untold_budget_ = untold;
   }
+  // So much of what samples stood for was not charged after all, and is not in the profile either.
+  void take_back(std::int64_t value) { explained_ -= value; }
   // From now on a sample stands for this much.
   void set_period(std::int64_t period) { period_ = period; }
   void add_throttled(std::int64_t value) { throttled_budget_ += value; }

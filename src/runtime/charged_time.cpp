@@ -29,13 +29,14 @@ std::optional<std::int64_t> ChargedTime::read() const {
 }
 
 std::int64_t ChargedTime::at(std::int64_t counted) {
-  if (auto charged = read()) {
+  // A process that is being reaped right now has a file that says 0.
+  if (auto charged = read(); charged && *charged - before_ >= last_charged_) {
     last_charged_ = *charged - before_;
     last_counted_ = counted;
     return last_charged_;
   }
   // Gone: what perf has counted since was charged in the same proportion.
-  if (last_counted_ <= 0 || last_charged_ <= last_counted_) return counted;
+  if (last_counted_ <= 0 || last_charged_ <= 0) return counted;
   double ratio = static_cast<double>(last_charged_) / static_cast<double>(last_counted_);
   return last_charged_ + static_cast<std::int64_t>(
                              static_cast<double>(std::max<std::int64_t>(0, counted - last_counted_)) * ratio);

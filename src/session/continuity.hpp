@@ -32,6 +32,8 @@ struct Legacy {
   std::int64_t told_by_estimates = 0;
   std::int64_t accounted = 0;
   std::int64_t sampled = 0;
+  std::int64_t stolen_before = 0;  // the run
+  bool has_children = false;
   // For the summary.
   std::array<std::int64_t, kLosses> losses{};
   std::uint64_t stacks = 0;

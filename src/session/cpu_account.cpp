@@ -28,6 +28,8 @@ void CpuAccount::start() {
 }
 
 void CpuAccount::resume(const Legacy& legacy) {
+  stolen_before_ = legacy.stolen_before;
+  has_children_ = legacy.has_children;
   estimated_before_ = legacy.told_by_estimates;
   accounted_ = legacy.accounted;
   totals_.sampled = legacy.sampled;
@@ -41,6 +43,8 @@ void CpuAccount::resume(const Legacy& legacy) {
 }
 
 void CpuAccount::bequeath(Legacy& legacy) const {
+  legacy.stolen_before = stolen_before_;
+  legacy.has_children = has_children_;
   legacy.told_by_samples = ledger_.explained();
   legacy.told_by_estimates = estimated_before_;
   legacy.accounted = accounted_;
@@ -82,13 +86,16 @@ void CpuAccount::refresh_charge(Nanoseconds now) {
 void CpuAccount::find_exact_total(bool is_final) {
   totals_.exact = collector_.exact_total(event_);
   if (!totals_.exact || !options_.charged_cpu) return;
-  // Counters do not see the very start and end of a task, and count what a hypervisor stole; what was charged
-  // is the truth, unless it is so much less that some tasks are not in it (nobody waited for them).
-  std::int64_t counted = *totals_.exact;
-  std::int64_t charged = options_.charged_cpu(counted, is_final);
-  std::int64_t least = counted - counted / 4;
-  bool is_complete = (options_.is_charge_exact && !has_children_) || charged > least;
-  if (is_complete || charged + stolen_time() - stolen_before_ > least) totals_.exact = charged;
+  // Counters do not see the very start and end of a task, and count what a hypervisor or an interrupt stole;
+  // what was charged is the truth, if nobody is missing in it: children that live, or for whom nobody waited.
+  const std::int64_t counted = *totals_.exact;
+  const std::int64_t charged = options_.charged_cpu(counted, is_final);
+  const std::int64_t deficit = counted - charged;
+  constexpr std::int64_t kNoise = 200;  // half a percent
+  const bool may_lack_children = has_children_ && deficit > counted / kNoise;
+  const bool is_plausible = deficit < counted / 4;
+  if ((is_plausible && !may_lack_children) || deficit <= stolen_time() - stolen_before_)
+    totals_.exact = charged;
 }
 
 void CpuAccount::add_entries(const std::vector<CpuLedger::Entry>& entries, Aggregator& aggregator) {
@@ -127,6 +134,7 @@ void CpuAccount::take_back_excess(AggregatedProfile& profile) {
     constexpr std::int64_t kTolerance = 200;  // half a percent is the noise of the last period
     if (charged > 0 && sum > charged + charged / kTolerance) {
       scale_column(profile, columns_.value, charged);
+      ledger_.take_back(sum - charged);
       sum = charged;
     }
   }
