@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
-#include <sys/wait.h>
+#include <sys/ioctl.h>
+
+#include <map>
+#include <utility>
 
 #include "collect/perf/perf_event.hpp"
 
@@ -12,23 +15,23 @@ namespace {
 constexpr Tid kParent{1001};
 constexpr Tid kChild{1002};
 
-// A silent event of this process stands for one of task `tid`.
-Result<void> add_slot(EventSlots& slots, Tid tid, SlotRole role = SlotRole::task_sampling) {
-  return slots.add(
-      {.fd = TRY(open_perf_event(ring_attr({}, 1), 0, 0, "silent")), .event = 0, .tid = tid, .role = role});
-}
-
 class EventSlotsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (auto added = add_slot(slots_, kParent); !added.ok()) GTEST_SKIP() << added.error().message;
-    ASSERT_TRUE(add_slot(slots_, kChild).ok());
+    if (auto added = add_slot(kParent); !added.ok()) GTEST_SKIP() << added.error().message;
+    ASSERT_TRUE(add_slot(kChild).ok());
   }
-  const EventSlot& slot_of(Tid tid) {
-    for (std::uint64_t id = 0;; ++id)
-      if (const EventSlot* slot = slots_.find(id); slot != nullptr && slot->tid == tid) return *slot;
+  // A silent event of this process stands for one of task `tid`.
+  Result<void> add_slot(Tid tid, SlotRole role = SlotRole::task_sampling) {
+    UniqueFd fd = TRY(open_perf_event(ring_attr({}, 1), 0, 0, "silent"));
+    std::uint64_t id = 0;
+    EXPECT_EQ(::ioctl(fd.get(), PERF_EVENT_IOC_ID, &id), 0);
+    ids_[tid] = id;
+    return slots_.add({.fd = std::move(fd), .event = 0, .tid = tid, .role = role});
   }
+  const EventSlot& slot_of(Tid tid) { return *slots_.find(ids_.at(tid)); }
 
+  std::map<Tid, std::uint64_t> ids_;
   EventSlots slots_{1};
 };
 
@@ -60,7 +63,7 @@ TEST_F(EventSlotsTest, StillKnowsTheRecordsOfRetiredEvents) {
 }
 
 TEST_F(EventSlotsTest, ForgetsOneRoleOnly) {
-  ASSERT_TRUE(add_slot(slots_, kParent, SlotRole::cpu_sampling).ok());
+  ASSERT_TRUE(add_slot(kParent, SlotRole::cpu_sampling).ok());
   slots_.forget(SlotRole::cpu_sampling);
   EXPECT_EQ(slots_.open_count(), 2U);
 }
