@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,27 +47,6 @@ bool write_whole(int fd, std::span<const std::byte> content) {
   return true;
 }
 
-struct KeptFile {
-  timespec written{};
-  std::string name;
-  std::uint64_t bytes = 0;
-};
-
-std::vector<KeptFile> files_of(int folder) {
-  UniqueFd copy(::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  std::unique_ptr<DIR, int (*)(DIR*)> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr, ::closedir);
-  std::vector<KeptFile> files;
-  if (!stream) return files;
-  std::ignore = copy.release();  // the stream's
-  while (const dirent* entry = ::readdir(stream.get())) {
-    struct stat status {};
-    if (::fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
-      continue;
-    files.push_back({status.st_mtim, entry->d_name, static_cast<std::uint64_t>(status.st_size)});
-  }
-  return files;
-}
-
 }  // namespace
 
 Result<PrivateFolder> PrivateFolder::open(const std::string& path) {
@@ -92,29 +72,66 @@ Result<MappedRegion> PrivateFolder::read(const std::string& name) const {
   return MappedRegion::map_file(fd.get());
 }
 
-Result<void> PrivateFolder::write(const std::string& name, std::span<const std::byte> content) const {
+Result<void> PrivateFolder::write(const std::string& name, std::span<const std::byte> content,
+                                  Durability durability) const {
   const std::string temporary = fmt::format(".{}.{}", name, ::getpid());
   UniqueFd fd(
       ::openat(fd_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd.is_open()) return errno_error(errno, "open " + temporary);
-  if (write_whole(fd.get(), content) &&
-      ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) == 0)
+  const bool is_durable = durability == Durability::disk;
+  if (write_whole(fd.get(), content) && (!is_durable || ::fsync(fd.get()) == 0) &&
+      ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) == 0 &&
+      (!is_durable || ::fsync(fd_.get()) == 0))
     return {};
   Error error = errno_error(errno, "write " + name);
   ::unlinkat(fd_.get(), temporary.c_str(), 0);
   return error;
 }
 
+Result<void> PrivateFolder::write(const std::string& name, std::span<const std::byte> content) const {
+  return write(name, content, Durability::none);
+}
+
+Result<void> PrivateFolder::write_durably(const std::string& name, std::span<const std::byte> content) const {
+  return write(name, content, Durability::disk);
+}
+
+bool PrivateFolder::remove(const std::string& name) const {
+  return ::unlinkat(fd_.get(), name.c_str(), 0) == 0;
+}
+
+std::vector<PrivateFile> PrivateFolder::files() const {
+  UniqueFd copy(::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::unique_ptr<DIR, int (*)(DIR*)> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr, ::closedir);
+  std::vector<PrivateFile> files;
+  if (!stream) return files;
+  std::ignore = copy.release();  // the stream's
+  while (const dirent* entry = ::readdir(stream.get())) {
+    struct stat status {};
+    if (::fstatat(fd_.get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+      continue;
+    files.push_back({entry->d_name, static_cast<std::uint64_t>(status.st_size),
+                     std::chrono::seconds(status.st_mtim.tv_sec) + Nanoseconds(status.st_mtim.tv_nsec)});
+  }
+  return files;
+}
+
+UniqueFd PrivateFolder::try_lock(const std::string& name) const {
+  UniqueFd fd(
+      ::openat(fd_.get(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  if (fd.is_open() && (!is_own(fd.get(), S_IFREG) || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)) fd.reset();
+  return fd;
+}
+
 void PrivateFolder::trim(std::uint64_t max_bytes) const {
-  std::vector<KeptFile> files = files_of(fd_.get());
-  std::sort(files.begin(), files.end(), [](const KeptFile& left, const KeptFile& right) {
-    return std::tie(left.written.tv_sec, left.written.tv_nsec, left.name) >
-           std::tie(right.written.tv_sec, right.written.tv_nsec, right.name);
+  std::vector<PrivateFile> all = files();
+  std::sort(all.begin(), all.end(), [](const PrivateFile& left, const PrivateFile& right) {
+    return std::tie(left.written, left.name) > std::tie(right.written, right.name);
   });
   std::uint64_t kept = 0;
-  for (const KeptFile& file : files) {
+  for (const PrivateFile& file : all) {
     kept += file.bytes;
-    if (kept > max_bytes) ::unlinkat(fd_.get(), file.name.c_str(), 0);
+    if (kept > max_bytes) std::ignore = remove(file.name);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "cli/option_table.hpp"
-#include "export/datadog_destination.hpp"
+#include "export/datadog_peer.hpp"
 #include "process/confinement.hpp"
 
 namespace ddprof {
@@ -78,15 +78,10 @@ std::optional<AgentAddress> chosen_agent(const Options& options) {
   return agent ? std::optional(std::move(agent).value()) : std::nullopt;
 }
 
-std::unique_ptr<Destination> make_agent_destination(const AgentAddress& agent, const Options& options,
-                                                    const std::string& name, Pid target) {
-  // Never so long that profiles pile up: what is left of the period is for names and files.
-  const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
-  return std::make_unique<DatadogDestination>(
-      DatadogOptions{.agent = agent,
-                     .identity = identity_of(options, name, target),
-                     .headers = origin_headers(options, target),
-                     .patience = std::min(DatadogOptions::kUsualPatience, period * 3 / 4)});
+Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target) {
+  return datadog_peer({.agent = agent,
+                       .identity = identity_of(options, name, target),
+                       .headers = origin_headers(options, target)});
 }
 
 }  // namespace ddprof

@@ -1,13 +1,12 @@
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/ids.hpp"
 #include "cli/options.hpp"
 #include "export/agent_address.hpp"
-#include "export/destination.hpp"
+#include "export/peer.hpp"
 
 namespace ddprof {
 
@@ -16,7 +15,6 @@ namespace ddprof {
 std::optional<AgentAddress> chosen_agent(const Options& options);
 
 // `name` is the service when nobody gave it one.
-std::unique_ptr<Destination> make_agent_destination(const AgentAddress& agent, const Options& options,
-                                                    const std::string& name, Pid target);
+Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target);
 
 }  // namespace ddprof

@@ -18,9 +18,10 @@ namespace ddprof {
 // docs/commands.md all read it; an option that is not here does not exist.
 
 // Where the value lives. A row without a slot is a command of its own (--help, --version).
-using OptionSlot = std::variant<std::monostate, bool Options::*, std::string Options::*,
-                                std::int64_t Options::*, std::optional<std::int64_t> Options::*,
-                                std::vector<std::string> Options::*, Engine Options::*, LogLevel Options::*>;
+using OptionSlot =
+    std::variant<std::monostate, bool Options::*, std::string Options::*, std::int64_t Options::*,
+                 std::optional<std::int64_t> Options::*, std::vector<std::string> Options::*,
+                 Engine Options::*, LogLevel Options::*, IntakeFormat Options::*>;
 
 enum class OptionGroup : std::uint8_t {
   target,

@@ -36,6 +36,8 @@ enum class Command : std::uint8_t {
 enum class Engine : std::uint8_t { automatic, perf };
 enum class LogLevel : std::uint8_t { debug, informational, notice, warning, error };
 
+enum class IntakeFormat : std::uint8_t { version_4, version_3, form };
+
 // Where a value came from. Later kinds win over earlier ones.
 struct Origin {
   enum class Kind : std::uint8_t { default_value, file, environment, command_line };
@@ -91,6 +93,16 @@ struct Options {
   std::string api_key;
   bool agentless = false;
   std::string site;
+  IntakeFormat intake_format = IntakeFormat::version_4;
+  std::string otlp_endpoint;
+  std::string otlp_headers;
+  std::string pyroscope_url;
+  std::string pyroscope_user, pyroscope_password, pyroscope_tenant;
+  std::string ca_file;
+  std::string spool_dir;  // empty: in the user's state directory
+  std::int64_t spool_mib = 100;
+  std::int64_t spool_hours = 24;
+  std::int64_t exit_timeout_seconds = 5;
   bool do_export = true;
   bool remote_symbolization = false;
   std::int64_t upload_period_seconds = 59;

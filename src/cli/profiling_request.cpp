@@ -12,13 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/read_file.hpp"
-#include "cli/agent_choice.hpp"
+#include "cli/destinations.hpp"
 #include "cli/journal.hpp"
 #include "cli/metrics_reporter.hpp"
 #include "cli/option_table.hpp"
-#include "export/file_destination.hpp"
-#include "export/several_destinations.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
 #include "unwind/stack_case_files.hpp"
@@ -26,98 +23,6 @@
 namespace ddprof {
 
 namespace {
-
-std::string name_of_target(const Options& options, Pid target) {
-  if (!options.program.empty()) {
-    const std::string& path = options.program.front();
-    return path.substr(path.rfind('/') + 1);
-  }
-  if (options.global) return "host";
-  auto comm = read_file(fmt::format("/proc/{}/comm", to_int(target)));
-  return comm ? comm->substr(0, comm->find('\n')) : "process";
-}
-
-// Our folder in one of the user's base directories, as XDG names them; empty where there is none.
-std::string user_folder(const char* variable, const char* below_home) {
-  auto value_of = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value != nullptr && value[0] == '/' ? value : "");
-  };
-  std::string base = value_of(variable);
-  std::string home = value_of("HOME");
-  if (base.empty() && !home.empty()) base = home + "/" + below_home;
-  return base.empty() ? "" : base + "/ddprof";
-}
-
-// Where profiles are kept when nobody said where.
-Result<std::string> state_directory() {
-  std::string directory = user_folder("XDG_STATE_HOME", ".local/state");
-  if (directory.empty()) {
-    return with_hint(
-        make_error(ErrorCode::not_found, "no place for profiles: neither XDG_STATE_HOME nor HOME is set"),
-        "--output FILE");
-  }
-  std::error_code failed;
-  std::filesystem::create_directories(directory, failed);
-  if (failed) return with_hint(errno_error(failed.value(), "create " + directory), "--output FILE");
-  ::chmod(directory.c_str(), 0700);
-  return directory;
-}
-
-template <typename Kind>
-Result<std::unique_ptr<Destination>> own(Result<Kind> destination) {
-  if (!destination) return std::move(destination).error();
-  return std::unique_ptr<Destination>(std::make_unique<Kind>(std::move(destination).value()));
-}
-
-bool is_directory(const std::string& path) {
-  std::error_code unknown;  // in a folder that we may not enter: who writes there will say so
-  return path.ends_with('/') || std::filesystem::is_directory(path, unknown);
-}
-
-Result<std::unique_ptr<Destination>> make_file_destination(const Options& options,
-                                                           const std::string& working_directory,
-                                                           const std::string& name) {
-  auto absolute = [&](const std::string& path) {
-    return path.starts_with('/') ? path : working_directory + "/" + path;
-  };
-  if (!options.debug_pprof_prefix.empty())
-    return own(PeriodicFileDestination::create(absolute(options.debug_pprof_prefix)));
-  if (!options.output.empty() && is_directory(options.output)) {
-    return own(PeriodicFileDestination::create(absolute(options.output) + "/" + name));
-  }
-  if (!options.output.empty()) return own(FileDestination::create(absolute(options.output)));
-  if (options.command == Command::record)
-    return own(FileDestination::create(absolute("ddprof-" + name + ".pb.gz")));
-  return own(PeriodicFileDestination::create(TRY(state_directory()) + "/" + name));
-}
-
-// Files when they are asked for, and when there is no agent.
-bool wants_files(const Options& options) {
-  return !options.output.empty() || !options.debug_pprof_prefix.empty() ||
-         options.command == Command::record || !chosen_agent(options);
-}
-
-Result<std::unique_ptr<Destination>> make_destination(const Options& options,
-                                                      const std::string& working_directory, Pid target) {
-  const std::string name = name_of_target(options, target);
-  std::vector<std::unique_ptr<Destination>> destinations;
-  if (wants_files(options))
-    destinations.push_back(
-        TRY(make_file_destination(options, working_directory, fmt::format("{}-{}", name, to_int(target)))));
-  if (const auto agent = chosen_agent(options))
-    destinations.push_back(make_agent_destination(*agent, options, name, target));
-  if (destinations.size() == 1) return std::move(destinations.front());
-  return std::unique_ptr<Destination>(std::make_unique<SeveralDestinations>(std::move(destinations)));
-}
-
-// One profile for the whole run, or one per period.
-bool is_periodic(const Options& options) {
-  if (chosen_agent(options)) return true;
-  if (!options.debug_pprof_prefix.empty()) return true;
-  if (options.output.empty()) return options.command != Command::record;
-  return is_directory(options.output);
-}
 
 void choose_processes(const Options& options, SessionOptions& session) {
   // It was found to be right when the options were read.
@@ -212,8 +117,6 @@ ProfilingRequest make_profiling_request(const Options& options) {
   bool has_terminal = ::isatty(STDERR_FILENO) == 1;
   if (is_in_front && has_terminal && !options.quiet) request.session.on_progress = print_progress;
   std::error_code no_directory;  // deleted under us: relative paths will fail with their own message
-  request.make_destination = [options, directory = std::filesystem::current_path(no_directory).string()](
-                                 Pid target) { return make_destination(options, directory, target); };
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
   request.privileges = privilege_limits(options);
@@ -222,6 +125,11 @@ ProfilingRequest make_profiling_request(const Options& options) {
   const Journal journal(options.log_mode, is_mode_chosen, options.log_level,
                         std::filesystem::current_path(no_directory).string());
   request.say_error = [journal](const Error& error) { journal.say(error); };
+  request.make_destination = [options, say = request.say_error,
+                              directory = std::filesystem::current_path(no_directory).string()](Pid target) {
+    return make_destination(options, directory, target, say);
+  };
+  request.session.exit_timeout = std::chrono::seconds(options.exit_timeout_seconds);
   request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
   request.session.on_period = metrics_reporter(options, journal);
   request.has_fault_info = options.fault_info;

@@ -12,8 +12,6 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::string_view kProfileName = "profile.pprof";
-
 using JsonFields = std::vector<std::pair<std::string_view, std::string_view>>;
 
 // An object of strings; those that are empty are left out.
@@ -71,19 +69,28 @@ std::string rfc3339(Nanoseconds unix_time) {
   return fmt::format("{}.{:09}Z", text.data(), (unix_time - seconds).count());
 }
 
-std::string event_json(const DatadogIdentity& identity, const DatadogEvent& event) {
+std::string event_json(const DatadogIdentity& identity, const DatadogEvent& event,
+                       std::span<const Attachment> attachments) {
+  std::string names;
+  for (const Attachment& attachment : attachments) {
+    if (!names.empty()) names += ',';
+    append_json_string(names, attachment.name);
+  }
   std::string tags;
   append_json_string(tags, tags_of(identity, event.sequence).joined());
-  return fmt::format(R"({{"attachments":["{}"],"tags_profiler":{},"start":"{}","end":"{}","family":"native",)"
+  return fmt::format(R"({{"attachments":[{}],"tags_profiler":{},"start":"{}","end":"{}","family":"native",)"
                      R"("version":"4","internal":{{}},"info":{}}})",
-                     kProfileName, tags, rfc3339(event.start), rfc3339(event.end), info_of(identity));
+                     names, tags, rfc3339(event.start), rfc3339(event.end), info_of(identity));
 }
 
-MultipartForm datadog_body(const DatadogIdentity& identity, const DatadogEvent& event, std::string pprof,
+MultipartForm datadog_body(const DatadogIdentity& identity, const DatadogEvent& event,
+                           std::vector<Attachment> attachments,
                            const std::function<std::uint64_t()>& random) {
-  const std::string name(kProfileName);
-  const std::array files = {FormFile{"event", "event.json", "application/json", event_json(identity, event)},
-                            FormFile{name, name, "application/octet-stream", std::move(pprof)}};
+  std::vector<FormFile> files = {
+      {"event", "event.json", "application/json", event_json(identity, event, attachments)}};
+  for (Attachment& attachment : attachments)
+    files.push_back(
+        {attachment.name, attachment.name, "application/octet-stream", std::move(attachment.bytes)});
   return make_form(files, random);
 }
 

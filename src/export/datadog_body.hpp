@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct DatadogIdentity {
   std::string tags;  // the user's, as in DD_TAGS
 };
 
-// What is said about one profile.
+// What is said about one batch.
 struct DatadogEvent {
   Nanoseconds start{}, end{};  // Unix time
   std::uint64_t sequence = 0;
@@ -33,11 +34,18 @@ DatadogTags tags_of(const DatadogIdentity& identity, std::uint64_t sequence);
 // "2024-05-01T12:00:00.000000000Z"
 std::string rfc3339(Nanoseconds unix_time);
 
-// The metadata of a body of version 4, event.json.
-std::string event_json(const DatadogIdentity& identity, const DatadogEvent& event);
+// A profile, compressed or not.
+struct Attachment {
+  std::string name;  // "profile.pprof"
+  std::string bytes;
+};
 
-// The body of version 4: event.json and one pprof, compressed or not.
-MultipartForm datadog_body(const DatadogIdentity& identity, const DatadogEvent& event, std::string pprof,
-                           const std::function<std::uint64_t()>& random);
+// The metadata of a body of version 4, event.json.
+std::string event_json(const DatadogIdentity& identity, const DatadogEvent& event,
+                       std::span<const Attachment> attachments);
+
+// The body of version 4: event.json and the attachments.
+MultipartForm datadog_body(const DatadogIdentity& identity, const DatadogEvent& event,
+                           std::vector<Attachment> attachments, const std::function<std::uint64_t()>& random);
 
 }  // namespace ddprof

@@ -43,7 +43,7 @@ TEST(DatadogBody, DescribesTheProfileInJson) {
   const DatadogEvent event{Nanoseconds(1'714'564'800'000'000'000), Nanoseconds(1'714'564'859'000'000'000), 3};
   DatadogIdentity quoted = kShop;
   quoted.version = "1\"2";
-  const std::string json = event_json(quoted, event);
+  const std::string json = event_json(quoted, event, std::vector{Attachment{"profile.pprof", ""}});
   EXPECT_THAT(json, HasSubstr(R"("attachments":["profile.pprof"])"));
   EXPECT_THAT(
       json, HasSubstr(R"("start":"2024-05-01T12:00:00.000000000Z","end":"2024-05-01T12:00:59.000000000Z")"));
@@ -54,7 +54,7 @@ TEST(DatadogBody, DescribesTheProfileInJson) {
 
 TEST(DatadogBody, HoldsTheEventAndTheProfile) {
   std::uint64_t number = 0;
-  const MultipartForm form = datadog_body(kShop, {}, "PPROF", [&] { return ++number; });
+  const MultipartForm form = datadog_body(kShop, {}, {{"profile.pprof", "PPROF"}}, [&] { return ++number; });
   EXPECT_THAT(form.bytes,
               HasSubstr("name=\"event\"; filename=\"event.json\"\r\nContent-Type: application/json"));
   EXPECT_THAT(form.bytes, HasSubstr("name=\"profile.pprof\"; filename=\"profile.pprof\""));

@@ -4,18 +4,37 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "profile/profile.hpp"
+#include "export/batch.hpp"
 
 namespace ddprof {
 
-// Where finished profiles go. Called from the finishing thread only, one profile after the other.
+// What has become of a batch that is not lost.
+enum class Delivery : std::uint8_t {
+  arrived,
+  waits,  // on the disk, until its peer answers
+};
+
+// Since the process began, but for what waits.
+struct DeliveryCounters {
+  std::uint64_t arrived = 0;  // batches, those that had waited among them
+  std::uint64_t bytes = 0;    // of their bodies
+  std::uint64_t retries = 0;
+  std::uint64_t waiting = 0;  // now
+  std::uint64_t waiting_bytes = 0;
+  std::uint64_t dropped = 0;  // that had waited: too old, no room, unreadable, or refused in the end
+
+  DeliveryCounters& operator+=(const DeliveryCounters& other);
+};
+
+// Where finished profiles go. Called from the finishing thread only, one batch after the other.
 class Destination {
  public:
   virtual ~Destination() = default;
-  // `sequence` counts the periods of this run from 0.
-  virtual Result<void> send(const Profile& profile, std::uint64_t sequence) = 0;
+  // An error: the batch is lost to this destination.
+  virtual Result<Delivery> send(const Batch& batch) = 0;
   // For the summary: the file, directory or address.
   [[nodiscard]] virtual std::string describe() const = 0;
+  [[nodiscard]] virtual DeliveryCounters counters() const { return {}; }
   // Called from another thread when there is no more time: whoever waits for a peer fails, now and from now
   // on.
   virtual void give_up() {}

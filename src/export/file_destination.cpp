@@ -81,11 +81,18 @@ Result<FileDestination> FileDestination::create(std::string path) {
   return FileDestination(std::move(path), format);
 }
 
-Result<void> FileDestination::send(const Profile& profile, std::uint64_t sequence) {
-  if (sequence == 0) return write_file_atomically(path_, TRY(encode(profile, format_)));
+Result<std::string> FileDestination::added_to_file(const Profile& profile) const {
   const std::string content = TRY(read_file(path_, kMostBytes));
   const Profile earlier = TRY(decode(std::as_bytes(std::span(content))));
-  return write_file_atomically(path_, TRY(encode(merge(earlier, profile), format_)));
+  return encode(merge(earlier, profile), format_);
+}
+
+Result<Delivery> FileDestination::send(const Batch& batch) {
+  const Profile& profile = batch.parts.front().profile;  // a recording is of one kind
+  const bool is_first = batch.sequence == 0;
+  const std::string content = is_first ? TRY(encode(profile, format_)) : TRY(added_to_file(profile));
+  TRY(write_file_atomically(path_, content));
+  return Delivery::arrived;
 }
 
 Result<PeriodicFileDestination> PeriodicFileDestination::create(std::string prefix, std::size_t max_files) {
@@ -97,13 +104,11 @@ std::string PeriodicFileDestination::path_of(std::uint64_t sequence) const {
   return fmt::format("{}-{:06}.pb.gz", prefix_, sequence);
 }
 
-Result<void> PeriodicFileDestination::send(const Profile& profile, std::uint64_t sequence) {
-  std::string path = path_of(sequence);
-  std::string content = TRY(encode(profile, OutputFormat::pprof_gzip));
-  auto written = write_file_atomically(path, content);
-  if (!written) return written;
-  if (sequence >= max_files_) ::unlink(path_of(sequence - max_files_).c_str());
-  return {};
+Result<Delivery> PeriodicFileDestination::send(const Batch& batch) {
+  const std::string content = TRY(encode(batch.parts.front().profile, OutputFormat::pprof_gzip));
+  TRY(write_file_atomically(path_of(batch.sequence), content));
+  if (batch.sequence >= max_files_) ::unlink(path_of(batch.sequence - max_files_).c_str());
+  return Delivery::arrived;
 }
 
 }  // namespace ddprof

@@ -18,10 +18,12 @@ class FileDestination final : public Destination {
   // Fails at once when the file could not be written later: nobody should learn that after an hour.
   static Result<FileDestination> create(std::string path);
 
-  Result<void> send(const Profile& profile, std::uint64_t sequence) override;
+  Result<Delivery> send(const Batch& batch) override;
   [[nodiscard]] std::string describe() const override { return path_; }
 
  private:
+  [[nodiscard]] Result<std::string> added_to_file(const Profile& profile) const;
+
   FileDestination(std::string path, OutputFormat format) : path_(std::move(path)), format_(format) {}
 
   std::string path_;
@@ -35,7 +37,7 @@ class PeriodicFileDestination final : public Destination {
 
   static Result<PeriodicFileDestination> create(std::string prefix, std::size_t max_files = kMaxFiles);
 
-  Result<void> send(const Profile& profile, std::uint64_t sequence) override;
+  Result<Delivery> send(const Batch& batch) override;
   [[nodiscard]] std::string describe() const override { return prefix_ + "-*.pb.gz"; }
 
  private:

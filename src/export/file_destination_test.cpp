@@ -33,7 +33,7 @@ TEST_F(FileDestinationTest, WritesAFileThatReadsBack) {
   auto destination = FileDestination::create(directory + "/out.pb.gz");
   ASSERT_TRUE(destination);
   profile.period = 42;
-  ASSERT_TRUE(destination->send(profile, 0));
+  ASSERT_TRUE(destination->send(Batch::of(profile, 0)));
   auto bytes = read_file(directory + "/out.pb.gz");
   ASSERT_TRUE(bytes);
   auto back = decode_pprof(std::as_bytes(std::span(*bytes)));
@@ -47,9 +47,9 @@ TEST_F(FileDestinationTest, AddsLaterPartsOfARunToItsFile) {
   ASSERT_TRUE(destination);
   profile.time_ns = 100;
   profile.duration_ns = 10;
-  ASSERT_TRUE(destination->send(profile, 0));
+  ASSERT_TRUE(destination->send(Batch::of(profile, 0)));
   profile.time_ns = 110;
-  ASSERT_TRUE(destination->send(profile, 1));
+  ASSERT_TRUE(destination->send(Batch::of(profile, 1)));
   auto bytes = read_file(directory + "/out.pb.gz");
   ASSERT_TRUE(bytes);
   auto back = decode_pprof(std::as_bytes(std::span(*bytes)));
@@ -81,14 +81,15 @@ TEST_F(FileDestinationTest, AFailedWriteLeavesNothingBehind) {
   auto destination = FileDestination::create(directory + "/out.pb.gz");
   ASSERT_TRUE(destination);
   std::filesystem::remove_all(directory);
-  EXPECT_FALSE(destination->send(profile, 0));
+  EXPECT_FALSE(destination->send(Batch::of(profile, 0)));
   EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
 TEST_F(FileDestinationTest, KeepsTheNewestPeriods) {
   auto destination = PeriodicFileDestination::create(directory + "/app", 3);
   ASSERT_TRUE(destination);
-  for (std::uint64_t period = 0; period < 5; ++period) ASSERT_TRUE(destination->send(profile, period));
+  for (std::uint64_t period = 0; period < 5; ++period)
+    ASSERT_TRUE(destination->send(Batch::of(profile, period)));
   EXPECT_EQ(files(), 3U);
   EXPECT_FALSE(std::filesystem::exists(directory + "/app-000001.pb.gz"));
   EXPECT_TRUE(std::filesystem::exists(directory + "/app-000002.pb.gz"));

@@ -4,20 +4,28 @@
 
 namespace ddprof {
 
-Result<void> SeveralDestinations::send(const Profile& profile, std::uint64_t sequence) {
+Result<Delivery> SeveralDestinations::send(const Batch& batch) {
   std::optional<Error> first;
   std::string others;
+  Delivery least = Delivery::arrived;
   for (const auto& destination : destinations_) {
-    auto sent = destination->send(profile, sequence);
+    auto sent = destination->send(batch);
     if (sent) {
       others += (others.empty() ? "" : ", ") + destination->describe();
+      if (*sent == Delivery::waits) least = Delivery::waits;
     } else if (!first) {
       first = std::move(sent).error();
     }
   }
-  if (!first) return {};
+  if (!first) return least;
   if (!others.empty()) first->message += fmt::format(" ({} has it)", others);
   return std::move(*first);
+}
+
+DeliveryCounters SeveralDestinations::counters() const {
+  DeliveryCounters sum;
+  for (const auto& destination : destinations_) sum += destination->counters();
+  return sum;
 }
 
 std::string SeveralDestinations::describe() const {

@@ -9,15 +9,16 @@
 
 namespace ddprof {
 
-// Every profile to each of them, in their order: those that always answer, such as files, come first. One
+// Every batch to each of them, in their order: those that always answer, such as files, come first. One
 // that fails does not keep it from the others.
 class SeveralDestinations final : public Destination {
  public:
   explicit SeveralDestinations(std::vector<std::unique_ptr<Destination>> destinations)
       : destinations_(std::move(destinations)) {}
 
-  Result<void> send(const Profile& profile, std::uint64_t sequence) override;
+  Result<Delivery> send(const Batch& batch) override;
   [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] DeliveryCounters counters() const override;
   void give_up() override;
 
  private:

@@ -10,10 +10,10 @@ class Shelf final : public Destination {
  public:
   Shelf(std::string name, bool is_full, std::vector<std::string>& log)
       : name_(std::move(name)), is_full_(is_full), log_(log) {}
-  Result<void> send(const Profile&, std::uint64_t sequence) override {
-    log_.push_back(fmt::format("{} {}", name_, sequence));
+  Result<Delivery> send(const Batch& batch) override {
+    log_.push_back(fmt::format("{} {}", name_, batch.sequence));
     if (is_full_) return make_error(ErrorCode::exhausted, "{}: full", name_);
-    return {};
+    return Delivery::arrived;
   }
   [[nodiscard]] std::string describe() const override { return name_; }
   void give_up() override { log_.push_back(name_ + " given up"); }
@@ -31,7 +31,7 @@ TEST(SeveralDestinations, SendsToAllEvenIfOneFails) {
   shelves.push_back(std::make_unique<Shelf>("b", false, log));
   shelves.push_back(std::make_unique<Shelf>("c", true, log));
   SeveralDestinations all(std::move(shelves));
-  const auto sent = all.send({}, 7);
+  const auto sent = all.send(Batch::of({}, 7));
   ASSERT_FALSE(sent.ok());
   EXPECT_EQ(sent.error().message, "a: full (b has it)");
   all.give_up();

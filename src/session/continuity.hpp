@@ -45,6 +45,7 @@ struct Legacy {
   std::uint64_t sent = 0;
   std::uint64_t dropped = 0;
   std::uint64_t failed = 0;
+  std::uint64_t spool_dropped = 0;
 };
 static_assert(std::is_trivially_copyable_v<Legacy>);
 

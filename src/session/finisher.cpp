@@ -42,7 +42,10 @@ void Finisher::begin_last_patience() {
 
 Finisher::Outcome Finisher::outcome() const {
   std::lock_guard lock(mutex_);
-  return outcome_;
+  Outcome outcome = outcome_;
+  outcome.queued = queue_.size();
+  outcome.delivery = destination_.counters();
+  return outcome;
 }
 
 void Finisher::run() {
@@ -61,14 +64,14 @@ void Finisher::run() {
   }
 }
 
-Result<void> Finisher::deliver(const Profile& profile, std::uint64_t sequence) {
+Result<Delivery> Finisher::deliver(const Batch& batch) {
   {
     std::lock_guard lock(mutex_);
     is_delivering_ = true;
     if (is_finishing_) begin_last_patience();
   }
   changed_.notify_all();
-  auto sent = destination_.send(profile, sequence);
+  auto sent = destination_.send(batch);
   std::lock_guard lock(mutex_);
   is_delivering_ = false;
   return sent;
@@ -76,7 +79,7 @@ Result<void> Finisher::deliver(const Profile& profile, std::uint64_t sequence) {
 
 void Finisher::send(const ClosedPeriod& period) {
   if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(naming_);
-  auto sent = deliver(namer_->name(period), period.sequence);
+  auto sent = deliver(Batch::of(namer_->name(period), period.sequence));
   std::lock_guard lock(mutex_);
   outcome_.modules = namer_->modules();
   if (sent) {
@@ -89,6 +92,7 @@ void Finisher::send(const ClosedPeriod& period) {
   legacy.sent += outcome_.sent;
   legacy.failed += outcome_.failed;
   legacy.dropped += outcome_.dropped;
+  legacy.spool_dropped += destination_.counters().dropped;
   continuity_.commit(legacy);
 }
 

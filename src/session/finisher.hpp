@@ -41,6 +41,8 @@ class Finisher {
     std::uint64_t sent = 0;
     std::uint64_t dropped = 0;
     std::uint64_t failed = 0;
+    std::size_t queued = 0;
+    DeliveryCounters delivery;
     std::optional<Error> first_error;
     std::vector<ModuleNaming> modules;  // of the last period
   };
@@ -51,7 +53,7 @@ class Finisher {
 
   void run();
   void send(const ClosedPeriod& period);
-  Result<void> deliver(const Profile& profile, std::uint64_t sequence);
+  Result<Delivery> deliver(const Batch& batch);
   void begin_last_patience();
 
   Destination& destination_;

@@ -11,7 +11,7 @@ namespace {
 // A peer that never answers: a send ends when it is told to give up.
 class HungPeer final : public Destination {
  public:
-  Result<void> send(const Profile&, std::uint64_t) override {
+  Result<Delivery> send(const Batch&) override {
     is_asked = true;
     is_asked.notify_all();
     given_up_.wait();
@@ -29,9 +29,9 @@ class HungPeer final : public Destination {
 
 class PatientShelf final : public Destination {
  public:
-  Result<void> send(const Profile&, std::uint64_t sequence) override {
-    sequences.push_back(sequence);
-    return {};
+  Result<Delivery> send(const Batch& batch) override {
+    sequences.push_back(batch.sequence);
+    return Delivery::arrived;
   }
   [[nodiscard]] std::string describe() const override { return "shelf"; }
   void give_up() override { was_given_up = true; }

@@ -26,12 +26,12 @@ std::size_t heap_in_use() {
 // Counts profiles, so that the collector can wait for them: nothing is on its way when memory is measured.
 class CountedProfiles final : public Destination {
  public:
-  Result<void> send(const Profile& profile, std::uint64_t) override {
+  Result<Delivery> send(const Batch& batch) override {
     const std::lock_guard lock(mutex_);
     sent_++;
-    samples_ += profile.samples.size();
+    samples_ += batch.parts.front().profile.samples.size();
     changed_.notify_all();
-    return {};
+    return Delivery::arrived;
   }
   [[nodiscard]] std::string describe() const override { return "counted"; }
 

@@ -118,10 +118,17 @@ void add_cost(MetricList& metrics, const Summary& before, const Summary& after, 
 }
 
 void add_sending(MetricList& metrics, const Summary& before, const Summary& after, const PeriodFacts& facts) {
+  const DeliveryCounters& old = before.outcome.delivery;
+  const DeliveryCounters& now = after.outcome.delivery;
   metrics.count("export.sent", grown(before.outcome.sent, after.outcome.sent));
   metrics.count("export.dropped", grown(before.outcome.dropped, after.outcome.dropped));
   metrics.count("export.failed", grown(before.outcome.failed, after.outcome.failed));
-  metrics.gauge("export.queue_depth", facts.queue_depth);
+  metrics.count("export.retries", grown(old.retries, now.retries));
+  metrics.count("export.bytes", grown(old.bytes, now.bytes));
+  metrics.gauge("export.queue_depth", after.outcome.queued);
+  metrics.gauge("spool.profiles", now.waiting);
+  metrics.gauge("spool.bytes", now.waiting_bytes);
+  metrics.count("spool.dropped", grown(old.dropped, now.dropped));
   metrics.count("worker.restarts", facts.worker_restarts);
 }
 

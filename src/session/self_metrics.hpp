@@ -18,7 +18,6 @@ struct PeriodFacts {
   std::optional<std::uint64_t> resident_bytes;  // of the profiler, now
   std::optional<Nanoseconds> unwinding_time;    // in this period, of all samples
   std::optional<Nanoseconds> symbolizing_time;
-  std::optional<std::uint64_t> queue_depth;  // periods that wait to be sent
 };
 
 struct SelfMetric {

@@ -86,33 +86,27 @@ TEST(SelfMetrics, TellWhatHappenedInThePeriodAlone) {
 
 TEST(SelfMetrics, LeaveOutWhatIsNotKnown) {
   const auto silent = by_name(self_metrics(first_minute(), second_minute(), {}));
-  for (const char* name :
-       {"profiler.rss", "sampling.rate_hz", "unwind.avg_time_ns", "symbols.time_ms", "export.queue_depth"})
+  for (const char* name : {"profiler.rss", "sampling.rate_hz", "unwind.avg_time_ns", "symbols.time_ms"})
     EXPECT_FALSE(silent.contains(name)) << name;
 
   const PeriodFacts facts{.worker_restarts = 2,
                           .sampling_rate_hz = 49.5,
                           .resident_bytes = 1 << 20,
                           .unwinding_time = 2998us,
-                          .symbolizing_time = 20ms,
-                          .queue_depth = 3};
+                          .symbolizing_time = 20ms};
   const auto told = by_name(self_metrics(first_minute(), second_minute(), facts));
   EXPECT_EQ(told.at("worker.restarts"), 2);
   EXPECT_EQ(told.at("sampling.rate_hz"), 49.5);
   EXPECT_EQ(told.at("profiler.rss"), 1 << 20);
   EXPECT_DOUBLE_EQ(told.at("unwind.avg_time_ns"), 1000);
   EXPECT_DOUBLE_EQ(told.at("symbols.time_ms"), 20);
-  EXPECT_EQ(told.at("export.queue_depth"), 3);
 }
 
 TEST(SelfMetrics, AreAllDocumentedAndNothingElseIs) {
   const auto page = read_file(DDPROF_SOURCE_DIR "/docs/self_metrics.md");
   ASSERT_TRUE(page);
-  const PeriodFacts all{.sampling_rate_hz = 1,
-                        .resident_bytes = 1,
-                        .unwinding_time = 1ns,
-                        .symbolizing_time = 1ns,
-                        .queue_depth = 1};
+  const PeriodFacts all{
+      .sampling_rate_hz = 1, .resident_bytes = 1, .unwinding_time = 1ns, .symbolizing_time = 1ns};
   const auto metrics = self_metrics(first_minute(), second_minute(), all);
   for (const SelfMetric& metric : metrics) {
     const char* kind = metric.kind == SelfMetric::Kind::gauge ? "gauge" : "count";

@@ -16,7 +16,7 @@ namespace {
 // A worker that is not heard of for so long after it said that it would be back has hung. Naming the last
 // period takes longer than anything else.
 constexpr Nanoseconds kPatience = 10s;
-constexpr Nanoseconds kLastPatience = 60s;
+constexpr Nanoseconds kLastPatience = 60s;  // and the time for uploads
 
 constexpr Nanoseconds kBetweenLooksAtBudgets = 1s;
 constexpr Nanoseconds kBetweenShrinks = 30s;
@@ -31,7 +31,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       aggregator_(columns_.columns),
       continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
       inherited_(continuity_.legacy()),
-      finisher_(destination, options_.naming, continuity_),
+      finisher_(destination, options_.naming, continuity_, options_.exit_timeout),
       cpu_budget_(options_.max_cpu) {
   auto clock = std::find_if(options_.events.begin(), options_.events.end(),
                             [](const EventSpec& spec) { return spec.is_clock; });
@@ -77,7 +77,7 @@ Summary Session::run(const std::atomic<bool>& stop) {
   }
 
   if (stop && options_.is_replaced && options_.is_replaced()) ending_ = WorkerEnd::scheduled;
-  continuity_.promise(monotonic_now() + kLastPatience);
+  continuity_.promise(monotonic_now() + kLastPatience + options_.exit_timeout);
   const bool is_final = ending_ == WorkerEnd::none;
   if (is_final) {  // nothing is sampled any more: what the rings still hold is the rest
     if (auto drained = collector_.drain(dispatch); !drained)

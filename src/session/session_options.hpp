@@ -14,6 +14,7 @@
 #include "process/process_filter.hpp"
 #include "process/process_table.hpp"
 #include "session/continuity.hpp"
+#include "session/finisher.hpp"
 #include "session/namer.hpp"
 #include "session/stack_builder.hpp"
 #include "session/summary.hpp"
@@ -28,6 +29,7 @@ struct SessionOptions {
   std::optional<std::chrono::seconds> period;    // close a profile this often; none: one for the whole run
   std::optional<std::chrono::seconds> duration;  // stop after this long
   bool has_timeline = false;                     // samples with the time at which they were taken, one by one
+  std::chrono::milliseconds exit_timeout = Finisher::kLastPatience;  // for the last upload
   NamerOptions naming;
   double max_cpu = 0;                    // share of one core that the profiler may use; 0: any
   std::uint64_t max_memory = 0;          // bytes; 0: any

@@ -102,6 +102,7 @@ void Session::update_summary() {
   summary_.outcome.sent += inherited_.sent;
   summary_.outcome.dropped += inherited_.dropped;
   summary_.outcome.failed += inherited_.failed;
+  summary_.outcome.delivery.dropped += inherited_.spool_dropped;
   measure_self(summary_);
   summary_.own_cpu += Nanoseconds(continuity_.earlier_cpu);
 }

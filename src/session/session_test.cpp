@@ -44,11 +44,11 @@ class ScriptedCollector final : public Collector {
 
 class KeptProfiles final : public Destination {
  public:
-  Result<void> send(const Profile& profile, std::uint64_t sequence) override {
-    EXPECT_EQ(sequence, profiles.size());
-    profiles.push_back(profile);
+  Result<Delivery> send(const Batch& batch) override {
+    EXPECT_EQ(batch.sequence, profiles.size());
+    profiles.push_back(batch.parts.front().profile);
     if (is_broken) return make_error(ErrorCode::exhausted, "write x: disk full");
-    return {};
+    return Delivery::arrived;
   }
   [[nodiscard]] std::string describe() const override { return "kept"; }
 

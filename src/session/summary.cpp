@@ -119,6 +119,20 @@ std::string replacements(const Summary& summary) {
 
 }  // namespace
 
+// What did not arrive, or not yet.
+std::string undelivered(const Summary& summary) {
+  const Finisher::Outcome& outcome = summary.outcome;
+  std::vector<std::string> parts;
+  if (outcome.delivery.waiting > 0)
+    parts.push_back(fmt::format("{} wait on the disk", outcome.delivery.waiting));
+  if (outcome.delivery.dropped > 0)
+    parts.push_back(fmt::format("{} had to be dropped from there", outcome.delivery.dropped));
+  if (outcome.dropped > 0)
+    parts.push_back(fmt::format("{} were dropped because the destination was too slow", outcome.dropped));
+  if (outcome.failed > 0) parts.push_back(fmt::format("{} failed", outcome.failed));
+  return parts.empty() ? "" : fmt::format("of the profiles, {}", fmt::join(parts, ", "));
+}
+
 std::vector<std::string> self_report(const Summary& summary) {
   std::vector<std::string> lines;
   lines.push_back(fmt::format("profiler: {} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
@@ -127,6 +141,7 @@ std::vector<std::string> self_report(const Summary& summary) {
   if (summary.slow_down > 1)
     lines.push_back(fmt::format("sampling slowed down {} times to stay within --max-cpu", summary.slow_down));
   if (const std::string text = replacements(summary); !text.empty()) lines.push_back("worker: " + text);
+  if (const std::string text = undelivered(summary); !text.empty()) lines.push_back("export: " + text);
   return lines;
 }
 
@@ -199,6 +214,12 @@ std::string render_summary(const Summary& summary) {
     add("slowed", fmt::format("one of {} samples is taken, to stay within --max-cpu", summary.slow_down));
   if (summary.outcome.dropped > 0)
     add("dropped", fmt::format("{} profiles: the destination was too slow", summary.outcome.dropped));
+  if (summary.outcome.delivery.waiting > 0)
+    add("waiting",
+        fmt::format("{} profiles, until {} takes them", summary.outcome.delivery.waiting, summary.output));
+  if (summary.outcome.delivery.dropped > 0)
+    add("dropped", fmt::format("{} profiles that had waited: no room, too old, or refused in the end",
+                               summary.outcome.delivery.dropped));
   if (summary.outcome.first_error) {
     add("failed",
         fmt::format("{} profiles: {}", summary.outcome.failed, summary.outcome.first_error->message));

@@ -7,6 +7,7 @@ import subprocess
 import unittest
 
 import harness
+import pprof
 import test_faults
 
 
@@ -17,8 +18,10 @@ class Limits(harness.SystemTest):
         self.assertTrue(any("slowed down" in comment for comment in recording.profile.comments))
         total = recording.cpu_ns()
         self.assertAlmostEqual(total / 1e9, 16, delta=0.3)
+        sampled = total - recording.cpu_ns(lambda sample: pprof.find_frame(sample, pprof.ACCOUNTED) is not None)
+        self.assertGreater(sampled / total, 0.5)
         for name, share in (("spend_70", 0.7), ("spend_20", 0.2), ("spend_10", 0.1)):
-            seen = recording.cpu_ns(lambda sample: recording.has(sample, name)) / total
+            seen = recording.cpu_ns(lambda sample: recording.has(sample, name)) / sampled
             self.assertAlmostEqual(seen, share, delta=0.02)
 
     def test_the_worker_stays_on_one_core(self):

@@ -1,11 +1,13 @@
-#include "export/datadog_destination.hpp"
+#include "export/upload_destination.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <future>
 
+#include "base/scratch_fixture.hpp"
 #include "encode/pprof.hpp"
+#include "export/datadog_peer.hpp"
 #include "net/raw_server_fixture.hpp"
 #include "profile/profile_builder.hpp"
 
@@ -36,12 +38,12 @@ class Agent {
           client.send(answers[std::min(next_++, answers.size() - 1)]);
         }) {}
 
-  [[nodiscard]] DatadogOptions options() const {
+  [[nodiscard]] Peer peer() const {
     DatadogOptions options;
     options.agent = {.url = server_.url(), .socket = {}};
     options.identity.service = "shop";
     options.headers = {{"Datadog-Entity-ID", "ci-1"}};
-    return options;
+    return datadog_peer(options);
   }
   // Once nobody is served any more.
   const std::vector<std::string>& bodies() {
@@ -60,9 +62,9 @@ std::string answer(unsigned status, std::string_view headers = {}) {
   return fmt::format("HTTP/1.1 {} Some\r\n{}Content-Length: 0\r\n\r\n", status, headers);
 }
 
-TEST(DatadogDestination, PostsABodyOfVersion4) {
+TEST(UploadDestination, PostsABodyOfVersion4) {
   Agent agent({std::string(kTaken)});
-  const auto sent = DatadogDestination(agent.options()).send(small_profile(), 3);
+  const auto sent = UploadDestination(agent.peer(), {}).send(Batch::of(small_profile(), 3));
   ASSERT_TRUE(sent.ok()) << sent.error().message;
   EXPECT_THAT(agent.request(), testing::StartsWith("POST /profiling/v1/input HTTP/1.1\r\n"));
   EXPECT_THAT(agent.request(), HasSubstr("\r\nContent-Type: multipart/form-data; boundary="));
@@ -80,81 +82,130 @@ TEST(DatadogDestination, PostsABodyOfVersion4) {
   EXPECT_EQ(profile->text(profile->value_types[0].type), "cpu-time");
 }
 
-TEST(DatadogDestination, TriesOnceMoreWhatMayPass) {
+TEST(UploadDestination, TriesOnceMoreWhatMayPass) {
   for (unsigned status : {408U, 429U, 500U, 503U}) {
     Agent agent({answer(status), std::string(kTaken)});
-    EXPECT_TRUE(DatadogDestination(agent.options()).send(small_profile(), 0).ok()) << status;
+    EXPECT_TRUE(UploadDestination(agent.peer(), {}).send(Batch::of(small_profile(), 0)).ok()) << status;
     ASSERT_EQ(agent.bodies().size(), 2U) << status;
     EXPECT_EQ(agent.bodies()[0], agent.bodies()[1]);
   }
 }
 
-TEST(DatadogDestination, TriesNothingMoreThanTwice) {
+TEST(UploadDestination, TriesNothingMoreThanThreeTimes) {
   Agent agent({answer(500)});
-  const auto sent = DatadogDestination(agent.options()).send(small_profile(), 0);
+  const auto sent = UploadDestination(agent.peer(), {}).send(Batch::of(small_profile(), 0));
   ASSERT_FALSE(sent.ok());
   EXPECT_THAT(sent.error().message, HasSubstr("answered 500"));
-  EXPECT_EQ(agent.bodies().size(), 2U);
+  EXPECT_LE(agent.bodies().size(), 3U);
+  EXPECT_GE(agent.bodies().size(), 2U);
 }
 
-TEST(DatadogDestination, TakesARefusalAsFinal) {
+TEST(UploadDestination, TakesARefusalAsFinal) {
   for (unsigned status : {302U, 400U, 401U, 403U, 404U, 413U}) {
     Agent agent({answer(status), std::string(kTaken)});
-    EXPECT_FALSE(DatadogDestination(agent.options()).send(small_profile(), 0).ok()) << status;
+    EXPECT_FALSE(UploadDestination(agent.peer(), {}).send(Batch::of(small_profile(), 0)).ok()) << status;
     EXPECT_EQ(agent.bodies().size(), 1U) << status;
   }
 }
 
-TEST(DatadogDestination, DoesNotComeBackWhenThereIsNoTimeToWait) {
+TEST(UploadDestination, DoesNotComeBackWhenThereIsNoTimeToWait) {
   Agent agent({answer(429, "Retry-After: 3600\r\n"), std::string(kTaken)});
-  EXPECT_FALSE(DatadogDestination(agent.options()).send(small_profile(), 0).ok());
+  EXPECT_FALSE(UploadDestination(agent.peer(), {}).send(Batch::of(small_profile(), 0)).ok());
   EXPECT_EQ(agent.bodies().size(), 1U);
 }
 
-TEST(DatadogDestination, WaitsAsLongAsItIsAskedTo) {
+TEST(UploadDestination, WaitsAsLongAsItIsAskedTo) {
   Agent agent({answer(429, "Retry-After: 1\r\n"), std::string(kTaken)});
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_TRUE(DatadogDestination(agent.options()).send(small_profile(), 0).ok());
+  EXPECT_TRUE(UploadDestination(agent.peer(), {}).send(Batch::of(small_profile(), 0)).ok());
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
 }
 
-TEST(DatadogDestination, SaysThatNobodyListens) {
+UploadOptions with_patience(milliseconds patience) {
+  UploadOptions options;
+  options.patience = patience;
+  return options;
+}
+
+TEST(UploadDestination, SaysThatNobodyListens) {
   Agent agent({std::string(kTaken)});
-  DatadogOptions options = agent.options();
-  options.patience = milliseconds(50);
+  const Peer peer = agent.peer();
   (void)agent.bodies();
-  const auto sent = DatadogDestination(options).send(small_profile(), 0);
+  const auto sent =
+      UploadDestination(peer, with_patience(milliseconds(50))).send(Batch::of(small_profile(), 0));
   ASSERT_FALSE(sent.ok());
   EXPECT_THAT(sent.error().message, HasSubstr("Connection refused"));
   EXPECT_THAT(sent.error().hint, HasSubstr("--url"));
 }
 
-TEST(DatadogDestination, DoesNotWaitForAnAgentThatHangs) {
-  const RawServer silent([](const RawServer::Client& client) { client.wait_until_gone(); });
+Peer silent_peer(const RawServer& server) {
   DatadogOptions options;
-  options.agent = {.url = silent.url(), .socket = {}};
-  options.patience = milliseconds(100);
-  const auto sent = DatadogDestination(options).send(small_profile(), 0);
+  options.agent = {.url = server.url(), .socket = {}};
+  return datadog_peer(options);
+}
+
+TEST(UploadDestination, DoesNotWaitForAnAgentThatHangs) {
+  const RawServer silent([](const RawServer::Client& client) { client.wait_until_gone(); });
+  const auto sent = UploadDestination(silent_peer(silent), with_patience(milliseconds(100)))
+                        .send(Batch::of(small_profile(), 0));
   ASSERT_FALSE(sent.ok());
   EXPECT_THAT(sent.error().message, HasSubstr("no answer in time"));
 }
 
-TEST(DatadogDestination, GivesUpWhenTheRunEnds) {
+TEST(UploadDestination, GivesUpWhenTheRunEnds) {
   std::promise<void> asked;
   const RawServer silent([&](const RawServer::Client& client) {
     asked.set_value();
     client.wait_until_gone();
   });
-  DatadogOptions options;
-  options.agent = {.url = silent.url(), .socket = {}};
-  options.patience = std::chrono::hours(1);
-  DatadogDestination destination(options);
-  auto sent = std::async(std::launch::async, [&] { return destination.send(small_profile(), 0); });
+  UploadDestination destination(silent_peer(silent), with_patience(std::chrono::hours(1)));
+  auto sent = std::async(std::launch::async, [&] { return destination.send(Batch::of(small_profile(), 0)); });
   asked.get_future().wait();
   destination.give_up();
   EXPECT_THAT(sent.get().error().message, HasSubstr("before the profiler had to end"));
-  EXPECT_FALSE(destination.send(small_profile(), 1).ok());
+  EXPECT_FALSE(destination.send(Batch::of(small_profile(), 1)).ok());
   EXPECT_EQ(silent.requests().size(), 1U);
+}
+
+UploadOptions with_spool(const ScratchFolder& folder) {
+  UploadOptions options;
+  auto spool = Spool::open(folder.path("spool"), {});
+  EXPECT_TRUE(spool.ok());
+  options.spool = std::move(spool).value();
+  return options;
+}
+
+TEST(UploadDestination, WhatNobodyTookGoesFirstWhenThePeerIsBack) {
+  const ScratchFolder folder;
+  const std::string come_back = answer(503, "Retry-After: 3600\r\n");  // there is no time to wait for that
+  Agent agent({come_back, come_back, come_back, std::string(kTaken)});
+  UploadOptions options = with_spool(folder);
+  std::vector<std::string> said;
+  options.say = [&](const Error& error) { said.push_back(error.message); };
+  UploadDestination destination(agent.peer(), std::move(options));
+  for (std::uint64_t sequence = 0; sequence < 3; ++sequence)
+    EXPECT_EQ(destination.send(Batch::of(small_profile(), sequence)).value_or(Delivery::arrived),
+              Delivery::waits);
+  EXPECT_EQ(destination.counters().waiting, 3U);
+  EXPECT_EQ(said.size(), 1U);
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 3)).value_or(Delivery::waits), Delivery::arrived);
+  EXPECT_EQ(destination.counters().waiting, 0U);
+  EXPECT_EQ(destination.counters().arrived, 4U);
+  const auto& bodies = agent.bodies();
+  ASSERT_EQ(bodies.size(), 7U);
+  for (std::uint64_t sequence = 0; sequence < 4; ++sequence)
+    EXPECT_THAT(bodies[3 + sequence], HasSubstr(fmt::format("profile_seq:{}", sequence)));
+}
+
+TEST(UploadDestination, ARefusedKeyKeepsBatchesWaitingAndARefusedBatchDoesNot) {
+  const ScratchFolder folder;
+  Agent agent({answer(403), std::string(kTaken), answer(413), std::string(kTaken), std::string(kTaken)});
+  UploadDestination destination(agent.peer(), with_spool(folder));
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value_or(Delivery::arrived), Delivery::waits);
+  // The one that waited is taken, the one behind it is too large.
+  EXPECT_TRUE(destination.send(Batch::of(small_profile(), 1)).ok());
+  EXPECT_EQ(destination.counters().dropped, 1U);
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 2)).value_or(Delivery::waits), Delivery::arrived);
 }
 
 }  // namespace

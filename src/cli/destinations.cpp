@@ -1,0 +1,159 @@
+#include "cli/destinations.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/read_file.hpp"
+#include "cli/upload_peers.hpp"
+#include "export/file_destination.hpp"
+#include "export/several_destinations.hpp"
+#include "export/upload_destination.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::string name_of_target(const Options& options, Pid target) {
+  if (!options.program.empty()) {
+    const std::string& path = options.program.front();
+    return path.substr(path.rfind('/') + 1);
+  }
+  if (options.global) return "host";
+  auto comm = read_file(fmt::format("/proc/{}/comm", to_int(target)));
+  return comm ? comm->substr(0, comm->find('\n')) : "process";
+}
+
+// Where profiles are kept when nobody said where.
+Result<std::string> state_directory() {
+  std::string directory = user_folder("XDG_STATE_HOME", ".local/state");
+  if (directory.empty()) {
+    return with_hint(
+        make_error(ErrorCode::not_found, "no place for profiles: neither XDG_STATE_HOME nor HOME is set"),
+        "--output FILE");
+  }
+  std::error_code failed;
+  std::filesystem::create_directories(directory, failed);
+  if (failed) return with_hint(errno_error(failed.value(), "create " + directory), "--output FILE");
+  ::chmod(directory.c_str(), 0700);
+  return directory;
+}
+
+template <typename Kind>
+Result<std::unique_ptr<Destination>> own(Result<Kind> destination) {
+  if (!destination) return std::move(destination).error();
+  return std::unique_ptr<Destination>(std::make_unique<Kind>(std::move(destination).value()));
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code unknown;  // in a folder that we may not enter: who writes there will say so
+  return path.ends_with('/') || std::filesystem::is_directory(path, unknown);
+}
+
+Result<std::unique_ptr<Destination>> make_file_destination(const Options& options,
+                                                           const std::string& working_directory,
+                                                           const std::string& name) {
+  auto absolute = [&](const std::string& path) {
+    return path.starts_with('/') ? path : working_directory + "/" + path;
+  };
+  if (!options.debug_pprof_prefix.empty())
+    return own(PeriodicFileDestination::create(absolute(options.debug_pprof_prefix)));
+  if (!options.output.empty() && is_directory(options.output)) {
+    return own(PeriodicFileDestination::create(absolute(options.output) + "/" + name));
+  }
+  if (!options.output.empty()) return own(FileDestination::create(absolute(options.output)));
+  if (options.command == Command::record)
+    return own(FileDestination::create(absolute("ddprof-" + name + ".pb.gz")));
+  return own(PeriodicFileDestination::create(TRY(state_directory()) + "/" + name));
+}
+
+bool wants_files(const Options& options) {
+  return !options.output.empty() || !options.debug_pprof_prefix.empty() ||
+         options.command == Command::record || !has_peers(options);
+}
+
+// A folder of its own for each peer: "http_localhost_8126-1a2b3c4d".
+std::string folder_name(const std::string& place) {
+  constexpr std::size_t kLongest = 60;
+  std::string name;
+  for (char c : place.substr(0, kLongest)) {
+    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
+    if (is_plain || !name.ends_with('_')) name += is_plain ? c : '_';
+  }
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (char c : place) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return fmt::format("{}-{:08x}", name, hash);
+}
+
+Result<Spool> open_spool(const Options& options, const std::string& working_directory,
+                         const std::string& place) {
+  std::string folder = options.spool_dir;
+  if (folder.empty()) folder = TRY(state_directory()) + "/spool";
+  if (!folder.starts_with('/')) folder = working_directory + "/" + folder;
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return errno_error(failed.value(), "create " + folder);
+  return Spool::open(folder + "/" + folder_name(place),
+                     {.bytes = static_cast<std::uint64_t>(options.spool_mib) << 20U,
+                      .age = std::chrono::hours(options.spool_hours)});
+}
+
+std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
+                                         const std::string& working_directory,
+                                         const std::function<void(const Error&)>& say) {
+  // Never so long that profiles pile up: what is left of the period is for names and files.
+  const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
+  UploadOptions upload;
+  upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4);
+  upload.say = say;
+  if (options.spool_dir != "none") {
+    auto spool = open_spool(options, working_directory, peer.place);
+    if (spool) {
+      upload.spool = std::move(spool).value();
+    } else {
+      say(with_hint(std::move(spool).error(), "--spool-dir DIR; until then, what nobody takes is lost"));
+    }
+  }
+  return std::make_unique<UploadDestination>(std::move(peer), std::move(upload));
+}
+
+}  // namespace
+
+std::string user_folder(const char* variable, const char* below_home) {
+  auto value_of = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr && value[0] == '/' ? value : "");
+  };
+  std::string base = value_of(variable);
+  std::string home = value_of("HOME");
+  if (base.empty() && !home.empty()) base = home + "/" + below_home;
+  return base.empty() ? "" : base + "/ddprof";
+}
+
+bool is_periodic(const Options& options) {
+  if (has_peers(options)) return true;
+  if (!options.debug_pprof_prefix.empty()) return true;
+  if (options.output.empty()) return options.command != Command::record;
+  return is_directory(options.output);
+}
+
+Result<std::unique_ptr<Destination>> make_destination(const Options& options,
+                                                      const std::string& working_directory, Pid target,
+                                                      const std::function<void(const Error&)>& say) {
+  const std::string name = name_of_target(options, target);
+  std::vector<std::unique_ptr<Destination>> destinations;
+  if (wants_files(options))
+    destinations.push_back(
+        TRY(make_file_destination(options, working_directory, fmt::format("{}-{}", name, to_int(target)))));
+  for (Peer& peer : chosen_peers(options, name, target))
+    destinations.push_back(make_upload(std::move(peer), options, working_directory, say));
+  if (destinations.size() == 1) return std::move(destinations.front());
+  return std::unique_ptr<Destination>(std::make_unique<SeveralDestinations>(std::move(destinations)));
+}
+
+}  // namespace ddprof

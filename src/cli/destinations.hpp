@@ -1,0 +1,25 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/ids.hpp"
+#include "cli/options.hpp"
+#include "export/destination.hpp"
+
+namespace ddprof {
+
+// Our folder in one of the user's base directories, as XDG names them; empty where there is none.
+std::string user_folder(const char* variable, const char* below_home);
+
+// One profile for the whole run, or one per period.
+bool is_periodic(const Options& options);
+
+// Files when they are asked for, or when nobody takes profiles; and everybody who does. `say` is told of
+// troubles on the way.
+Result<std::unique_ptr<Destination>> make_destination(const Options& options,
+                                                      const std::string& working_directory, Pid target,
+                                                      const std::function<void(const Error&)>& say);
+
+}  // namespace ddprof

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "profile/profile.hpp"
+
+namespace ddprof {
+
+// What leaves the machine at the end of a period: one profile of each kind.
+struct Batch {
+  struct Part {
+    std::string kind;  // "cpu"
+    Profile profile;
+  };
+
+  std::uint64_t sequence = 0;  // counts the batches of a run from 0
+  Nanoseconds start{}, end{};  // Unix time
+  std::vector<Part> parts;
+
+  // One profile and its time.
+  static Batch of(Profile profile, std::uint64_t sequence, std::string kind = "cpu") {
+    const Nanoseconds start(profile.time_ns);
+    const Nanoseconds end = start + Nanoseconds(profile.duration_ns);
+    Batch batch{.sequence = sequence, .start = start, .end = end, .parts = {}};
+    batch.parts.push_back({std::move(kind), std::move(profile)});
+    return batch;
+  }
+};
+
+}  // namespace ddprof

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "export/batch.hpp"
+
+namespace ddprof {
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+// A batch in the form that a peer takes. Nothing in it is secret: it may wait on a disk, and be sent by a
+// later run.
+struct Parcel {
+  std::uint64_t sequence = 0;
+  Nanoseconds start{}, end{};  // Unix time
+  std::string query;           // goes behind the peer's URL and a question mark; empty: none
+  std::string content_type;
+  HttpHeaders headers;  // of this parcel: how the body is compressed, whose it is
+  std::string body;
+};
+
+// Who takes profiles over HTTP: an agent, an intake, a collector.
+struct Peer {
+  std::string place;    // how messages name it; no secrets
+  std::string url;      // of each request
+  std::string socket;   // path of a Unix socket to connect to, in place of the URL's host; empty: none
+  HttpHeaders headers;  // of each request; keys are among them
+  std::string certificate_file;  // authorities to trust; empty: those of the system
+  bool uses_proxy = false;       // that the environment names
+
+  std::function<Result<Parcel>(const Batch&)> pack;
+  // Whether what was answered with this status may be taken when it is sent again in a moment.
+  bool (*may_pass)(unsigned status) = nullptr;
+  // What to do about a status, or, for 0, about a peer that cannot be reached.
+  std::string (*cure)(unsigned status) = nullptr;
+};
+
+}  // namespace ddprof

@@ -1,0 +1,54 @@
+#include "export/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ddprof {
+namespace {
+
+Peer agent() {
+  Peer peer;
+  peer.place = "http://agent";
+  peer.may_pass = [](unsigned status) { return status == 408 || status == 429 || status >= 500; };
+  peer.cure = [](unsigned status) { return fmt::format("the cure of {}", status); };
+  return peer;
+}
+
+Verdict verdict(unsigned status, std::string body = {}, std::string retry_after = {}) {
+  return judge(HttpPostAnswer{status, std::move(retry_after), "", std::move(body)}, agent());
+}
+
+TEST(Verdict, IsGoodFrom200To299) {
+  for (unsigned status : {200U, 202U, 299U}) EXPECT_EQ(verdict(status).kind, Verdict::Kind::taken) << status;
+  for (unsigned status : {101U, 199U, 300U, 400U, 500U})
+    EXPECT_TRUE(verdict(status).error.has_value()) << status;
+}
+
+TEST(Verdict, TellsWhatMayPassFromWhatMustBeMendedAndWhatNeverWillBeTaken) {
+  for (unsigned status : {408U, 429U, 500U, 502U, 503U, 504U})
+    EXPECT_EQ(verdict(status).kind, Verdict::Kind::later) << status;
+  EXPECT_EQ(judge(make_error(ErrorCode::failed, "refused"), agent()).kind, Verdict::Kind::later);
+  for (unsigned status : {301U, 302U, 401U, 403U, 404U, 407U})
+    EXPECT_EQ(verdict(status).kind, Verdict::Kind::closed) << status;
+  for (unsigned status : {400U, 413U, 422U})
+    EXPECT_EQ(verdict(status).kind, Verdict::Kind::refused) << status;
+}
+
+TEST(Verdict, HasTheCureOfItsPeer) {
+  EXPECT_EQ(verdict(404).error->hint, "the cure of 404");
+  EXPECT_EQ(judge(make_error(ErrorCode::failed, "refused"), agent()).error->hint, "the cure of 0");
+}
+
+TEST(Verdict, QuotesOneHarmlessLine) {
+  const std::string message = verdict(500, "Profile \033[2Jforwarder is OFF\nmore").error->message;
+  EXPECT_EQ(message, "post to http://agent: answered 500: Profile ?[2Jforwarder is OFF");
+  EXPECT_LT(verdict(500, std::string(4000, 'x')).error->message.size(), 200U);
+}
+
+TEST(Verdict, ReadsWhenToComeBack) {
+  EXPECT_EQ(verdict(429, "", "17").retry_after, std::chrono::seconds(17));
+  for (const char* text : {"", "-1", "1.5", "99999999999", "Fri, 31 Dec 1999 23:59:59 GMT"})
+    EXPECT_EQ(verdict(429, "", text).retry_after, std::nullopt) << text;
+}
+
+}  // namespace
+}  // namespace ddprof
