@@ -70,6 +70,15 @@ auto stack_case_recorder(std::string directory) {
   };
 }
 
+// Naming and sending spread what they need over some of the period, in place of a burst that whoever runs
+// beside them would feel.
+void pace_naming(NamerOptions& naming, std::chrono::seconds period) {
+  constexpr std::int64_t kMostRest = 9;  // a tenth of a core
+  constexpr std::chrono::seconds kLongestPatience(25);
+  naming.rest = static_cast<unsigned>(std::clamp<std::int64_t>(period.count() - 1, 0, kMostRest));
+  naming.patience = std::min(kLongestPatience, std::max(period / 2, std::chrono::seconds(1)));
+}
+
 void print_progress(const Summary& summary) {
   print_to_standard_error(fmt::format("\r\033[Kddprof: {:.0f} s, {} samples, {} lost",
                                       std::chrono::duration<double>(summary.duration).count(),
@@ -92,15 +101,14 @@ ProfilingRequest make_profiling_request(const Options& options) {
   bool is_in_front = options.command != Command::wrap;
   request.session.naming.is_enabled = !options.disable_symbolization && !options.remote_symbolization;
   request.session.naming.has_inlined_calls = options.inlined_functions;
-  // Beside a service nothing is written but profiles.
-  if (is_in_front) request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
+  request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
   request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
   request.session.service = options.service;
   choose_processes(options, request.session);
   if (is_periodic(options)) {
     request.session.period = std::chrono::seconds(options.upload_period_seconds);
-    request.session.naming.patience = std::min(request.session.naming.patience, *request.session.period);
+    pace_naming(request.session.naming, *request.session.period);
   }
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {

@@ -18,6 +18,7 @@ void Finisher::post_period(ClosedPeriod period) {
 }
 
 void Finisher::finish() {
+  ThreadPace::set_rest(0);  // somebody waits for the end
   if (!thread_.joinable()) return;
   std::unique_lock lock(mutex_);
   is_finishing_ = true;
@@ -49,6 +50,7 @@ Finisher::Outcome Finisher::outcome() const {
 }
 
 void Finisher::run() {
+  const ThreadPace pace;
   while (true) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !queue_.empty() || is_finishing_; });

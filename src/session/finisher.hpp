@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "base/thread_pace.hpp"
 #include "export/destination.hpp"
 #include "session/closed_period.hpp"
 #include "session/namer.hpp"
@@ -26,7 +27,9 @@ class Finisher {
 
   Finisher(Destination& destination, const NamerOptions& naming, Continuity& continuity,
            std::chrono::milliseconds last_patience = kLastPatience)
-      : destination_(destination), naming_(naming), continuity_(continuity), last_patience_(last_patience) {}
+      : destination_(destination), naming_(naming), continuity_(continuity), last_patience_(last_patience) {
+    ThreadPace::set_rest(naming.rest);
+  }
   ~Finisher() { finish(); }
 
   // Hands a period to the finishing thread, which is started by the first one.

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "base/sanitizer.hpp"
@@ -59,7 +60,7 @@ class ChurningHost final : public Collector {
 
   Result<void> collect(std::chrono::milliseconds, const EventHandler& handle) override {
     profiles_.wait_for(heap_.size());
-    heap_.push_back(heap_in_use());
+    heap_.push_back(settled_heap());
     handle(CommEvent{kShell, Tid{to_int(kShell)}, {}, false, "sh"});
     for (std::int32_t number = 0; number < kProcessesPerBatch; ++number) run_process(handle);
     if (heap_.size() % 10 == 0) handle(LostEvent{kShellThread, 3});
@@ -80,6 +81,16 @@ class ChurningHost final : public Collector {
   static constexpr std::int32_t kPids = 30'000;
   static constexpr Pid kShell{kFirstPid - 1};
   static constexpr Tid kShellThread{kFirstPid - 1};
+
+  // Whoever has counted a profile is about to let go of it.
+  static std::size_t settled_heap() {
+    std::size_t least = heap_in_use();
+    for (int look = 0; look < 100; ++look) {
+      std::this_thread::yield();
+      least = std::min(least, heap_in_use());
+    }
+    return least;
+  }
 
   void run_process(const EventHandler& handle) {
     const std::uint64_t number = processes_++;

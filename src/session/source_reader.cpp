@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/private_folder.hpp"
+#include "base/thread_pace.hpp"
 #include "debugfile/debuginfod_client.hpp"
 #include "session/module_reader.hpp"
 
@@ -210,6 +211,7 @@ void SourceReader::Work::wait_for_work(std::unique_lock<std::mutex>& lock, const
 }
 
 void SourceReader::Work::run() {
+  const ThreadPace pace;
   std::optional<DebuginfodClient> servers;
   if (auto settings = debuginfod_settings()) servers.emplace(*std::move(settings));
   PatientOpener opener;
