@@ -8,7 +8,7 @@ from report import Findings, Row
 
 LOADS = (20, 50, 80, 95)  # percent of capacity
 LIMITS = (0.01, 0.001)
-PERIOD_S, DEFAULT_PERIOD_S = 2, 59
+PERIOD_S, DEFAULT_PERIOD_S = 5, 59
 
 
 def headroom(bench):
@@ -18,7 +18,7 @@ def headroom(bench):
     moment at which a request was due, so that a slow answer hides nothing. Loads are shares of what the whole machine can serve, which is measured first.
     Each round is four runs: bare, `ddprof` at 99 Hz, `ddprof`, bare, or the other way round. Ratios are those of a round, the figure before
     the range is the median over rounds; "against itself" is one bare run of a round to the other, and what is smaller than that is noise.
-    A profile is written every 2 seconds, thirty times as often as by default. On a machine with few cores this is the worst case: profiler and clients have no core of their own.
+    A profile is written every 5 seconds, twelve times as often as by default. On a machine with few cores this is the worst case: profiler and clients have no core of their own.
     """
     site = latency.Site(bench)
     by_load = {load: rounds_at(site, load) for load in ((50,) if bench.quick else LOADS)}
@@ -31,8 +31,8 @@ def headroom(bench):
 
 
 def rounds_at(site, load):
-    rate, seconds = site.capacity * load / 100, 0.7 if site.bench.quick else 3
-    return latency.alternate(1 if site.bench.quick else 4, lambda: site.run([measure.bare], rate, seconds),
+    rate, seconds = site.capacity * load / 100, 0.7 if site.bench.quick else 6
+    return latency.alternate(1 if site.bench.quick else 2, lambda: site.run([measure.bare], rate, seconds),
                              lambda: site.run([site.wrapper(PERIOD_S)], rate, seconds))
 
 
@@ -49,10 +49,10 @@ class Cost:
     def __init__(self, site, by_load):
         self.target = [low_quartile([run for _, profiled in rounds for run in profiled]) / low_quartile([run for bare, _ in rounds for run in bare])
                        for rounds in by_load.values()]
-        seconds = 2.2 if site.bench.quick else 9
+        seconds = 2.2 if site.bench.quick else 11
         rare, often = (site.run([site.wrapper(period)], site.capacity * 0.8, seconds) for period in (DEFAULT_PERIOD_S, PERIOD_S))
         self.sampling = rare.own_cpu_s / rare.target_cpu_s
-        self.export_s = max(0.0, often.own_cpu_s - rare.own_cpu_s * often.target_cpu_s / rare.target_cpu_s) / (seconds // PERIOD_S)
+        self.export_s = max(0.0, often.own_cpu_s - rare.own_cpu_s * often.target_cpu_s / rare.target_cpu_s) / max(1, seconds // PERIOD_S)
         self.cores = rare.target_cpu_s / seconds
 
     def rows(self):

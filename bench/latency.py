@@ -62,7 +62,7 @@ class Site:
             for socket, profiler in zip(sockets, profilers):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(socket)
-                children.append(self.bench.start(profiler([self.server, socket, str(threads), str(self.units)])))
+                children.append(self.bench.start(profiler([self.server, socket, str(threads), str(self.units)]), is_service=True))
             for child in children:
                 if child.stdout.readline() != "ready\n":
                     raise RuntimeError("a server did not start: " + child.communicate()[1])

@@ -11,21 +11,21 @@ from report import Findings, Row
 
 SERVERS = 8
 LOAD = 60  # percent of capacity, all servers together
-PERIOD_S = 5
+PERIOD_S, RUN_S = 8, 11
 
 
 def many(bench):
     """
     Eight servers of one thread each, together at 60 % of what the machine can serve, with the schedule of "Headroom". In each round none,
     one, four and all of them run under a `ddprof` of their own, then all under one `ddprof -g` (as root; it sees the machine's other processes too), then none again. Each writes a profile every
-    5 seconds, one in a run, twelve times as often as by default; what an export costs is in "Headroom". The latencies of the
+    8 seconds, one in a run, seven times as often as by default; what an export costs is in "Headroom". Every server has a session of its own, as services have. The latencies of the
     profiled servers are compared with those of the same servers in the bare runs of the round, and so are those of the others, which only share the machine.
     """
     site = latency.Site(bench)
     servers = 4 if bench.quick else SERVERS
     cases = [1, servers] if bench.quick else [1, servers // 2, servers]
     found = collections.defaultdict(list)
-    for _ in range(1 if bench.quick else 4):
+    for _ in range(1 if bench.quick else 3):
         one_round(site, servers, cases + (["-g"] if os.geteuid() == 0 else []), found)
     rows = [Row("none of %d profiled, mean latency" % servers, "", "bare against itself x%s" % measure.spread(
         [statistics.fmean(second.latencies()) / statistics.fmean(first.latencies()) for first, second in found["bare"]]))]
@@ -52,7 +52,7 @@ def one_run(site, servers, case):
     wrapped = 0 if case == "-g" else case
     profilers = [site.wrapper(PERIOD_S)] * wrapped + [measure.bare] * (servers - wrapped)
     with site.whole_host(PERIOD_S) if case == "-g" else contextlib.nullcontext():
-        run = site.run(profilers, site.capacity * LOAD / 100 / servers, 0.7 if site.bench.quick else PERIOD_S, threads=1)
+        run = site.run(profilers, site.capacity * LOAD / 100 / servers, 0.7 if site.bench.quick else RUN_S, threads=1)
     site.bench.wait_for_profiler_to_end()
     return run
 

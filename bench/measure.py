@@ -68,8 +68,10 @@ class Bench:
         """Without the cache of build ids: it would copy every program of ours into the home folder."""
         return ["perf", "record", "--no-buildid-cache", "-o", self.path("perf.data"), "--call-graph", "dwarf", "-F", str(frequency), "--", *command]
 
-    def start(self, command):
-        return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def start(self, command, is_service=False):
+        """A service has a session of its own, and with it, on most machines, a share of the CPU."""
+        return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                start_new_session=is_service)
 
     def run(self, command):
         """perf 6.1 aborts now and then while it collects build ids at its end ("stack smashing detected"): it may try again."""

@@ -42,6 +42,20 @@ ctests() {
   rm -f "$log"
 }
 
+# A check that takes only what others leave of the machine: begins now, is counted at its end, and may be made to stand still.
+begin_meanwhile() {
+  meanwhile_name=$1 meanwhile_log=$(mktemp)
+  shift
+  setsid sh -c 'echo 19 >/proc/self/autogroup; exec nice -n 19 "$@"' sh "$@" >"$meanwhile_log" 2>&1 &
+  meanwhile_pid=$!
+}
+signal_meanwhile() { kill "$1" -- "-$meanwhile_pid" 2>/dev/null; }
+end_meanwhile() {
+  check "$meanwhile_name" wait "$meanwhile_pid"
+  [ "$failed" = 0 ] || tail -n 60 "$meanwhile_log"
+  rm -f "$meanwhile_log"
+}
+
 build() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
@@ -107,12 +121,17 @@ else
   check "artefact: libraries and size" tools/check_artefact.sh
   check "build: puppets, and every header alone" build dev --target puppets headers
   check "outputs in the documents are like real ones" tools/refresh_examples.py --check
-  ctests "system tests" build/dev -L system -j "$((jobs + 1))"  # most of them wait
+  check "configure: asan and ubsan" cmake --preset asan
+  begin_meanwhile "clang-tidy" tools/check_tidy.sh
+  ctests "system tests, several at once" build/dev -L system -LE alone -j "$((2 * jobs + 1))"  # most of them wait
+  signal_meanwhile -STOP
+  ctests "system tests, each alone" build/dev -L system -L alone
+  signal_meanwhile -CONT
+  end_meanwhile
   check "build: asan and ubsan" build asan
   unit_tests "unit tests under asan and ubsan" build/asan
   ctests "system tests under asan and ubsan" build/asan -L sanitizer -j "$jobs"
   fuzzers
-  check "clang-tidy" tools/check_tidy.sh
   # What has more than one thread, and the whole program, run under tsan.
   check "build: tsan" build tsan --target ddprof base_test net_test debugfile_test session_test
   ctests "unit tests under tsan" build/tsan -R '^(SessionTest|SourceReaderTest|PatientOpener|HttpClient|Debuginfod)\.'
