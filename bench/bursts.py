@@ -67,7 +67,7 @@ def one_pair(site, rate, seconds, period, is_bare_first):
 
 def export_moments(profiles, run):
     to_monotonic = time.monotonic_ns() - time.time_ns()
-    moments = [(os.stat(os.path.join(profiles, name)).st_mtime_ns + to_monotonic - run.start_ns) / 1e9 for name in os.listdir(profiles)]
+    moments = [(os.stat(os.path.join(profiles, name)).st_mtime_ns + to_monotonic - run.start_ns) / 1e9 for name in os.listdir(profiles) if name.endswith(".pb.gz")]
     return sorted(moment for moment in moments if moment <= run.seconds)  # the last one is written when the server has ended
 
 

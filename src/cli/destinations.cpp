@@ -12,6 +12,7 @@
 #include "base/read_file.hpp"
 #include "cli/upload_peers.hpp"
 #include "export/file_destination.hpp"
+#include "export/profile_folder.hpp"
 #include "export/several_destinations.hpp"
 #include "export/upload_destination.hpp"
 
@@ -62,19 +63,30 @@ Result<std::unique_ptr<Destination>> make_file_destination(const Options& option
     return path.starts_with('/') ? path : working_directory + "/" + path;
   };
   if (!options.debug_pprof_prefix.empty())
-    return own(PeriodicFileDestination::create(absolute(options.debug_pprof_prefix)));
+    return own(ProfileFolder::create(absolute(options.debug_pprof_prefix)));
   if (!options.output.empty() && is_directory(options.output)) {
-    return own(PeriodicFileDestination::create(absolute(options.output) + "/" + name));
+    return own(ProfileFolder::create(absolute(options.output) + "/" + name));
   }
   if (!options.output.empty()) return own(FileDestination::create(absolute(options.output)));
   if (options.command == Command::record)
     return own(FileDestination::create(absolute("ddprof-" + name + ".pb.gz")));
-  return own(PeriodicFileDestination::create(TRY(state_directory()) + "/" + name));
+  return own(ProfileFolder::create(TRY(state_directory()) + "/" + name));
 }
 
 bool wants_files(const Options& options) {
   return !options.output.empty() || !options.debug_pprof_prefix.empty() ||
          options.command == Command::record || !has_peers(options);
+}
+
+// Without what a shell, or a list of files, would trip over.
+std::string file_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) {
+        return c == '"' || c == '\\' || c == ' ' || std::iscntrl(static_cast<unsigned char>(c)) != 0;
+      },
+      '_');
+  return name;
 }
 
 // A folder of its own for each peer: "http_localhost_8126-1a2b3c4d".
@@ -148,8 +160,8 @@ Result<std::unique_ptr<Destination>> make_destination(const Options& options,
   const std::string name = name_of_target(options, target);
   std::vector<std::unique_ptr<Destination>> destinations;
   if (wants_files(options))
-    destinations.push_back(
-        TRY(make_file_destination(options, working_directory, fmt::format("{}-{}", name, to_int(target)))));
+    destinations.push_back(TRY(make_file_destination(options, working_directory,
+                                                     fmt::format("{}-{}", file_name(name), to_int(target)))));
   for (Peer& peer : chosen_peers(options, name, target))
     destinations.push_back(make_upload(std::move(peer), options, working_directory, say));
   if (destinations.size() == 1) return std::move(destinations.front());

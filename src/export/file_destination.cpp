@@ -35,21 +35,6 @@ Result<void> write_all(int fd, const std::string& path, std::string_view content
   return {};
 }
 
-// Whether `path` could be written when the time comes.
-Result<void> check_writable(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode))
-      return make_error(ErrorCode::invalid_argument, "write {}: is a directory", path);
-    if (::access(path.c_str(), W_OK) != 0) return errno_error(errno, "write " + path);
-    if (!S_ISREG(status.st_mode)) return {};
-  }
-  std::string directory = directory_of(path);
-  if (::access(directory.c_str(), W_OK | X_OK) == 0) return {};
-  Error error = errno_error(errno, "write " + path);
-  return with_hint(std::move(error), "choose another place with --output FILE");
-}
-
 }  // namespace
 
 Result<void> write_file_atomically(const std::string& path, const std::string& content) {
@@ -67,6 +52,20 @@ Result<void> write_file_atomically(const std::string& path, const std::string& c
     written = errno_error(errno, "rename to " + path);
   if (!written) ::unlink(temporary.c_str());
   return written;
+}
+
+Result<void> check_writable(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode))
+      return make_error(ErrorCode::invalid_argument, "write {}: is a directory", path);
+    if (::access(path.c_str(), W_OK) != 0) return errno_error(errno, "write " + path);
+    if (!S_ISREG(status.st_mode)) return {};
+  }
+  std::string directory = directory_of(path);
+  if (::access(directory.c_str(), W_OK | X_OK) == 0) return {};
+  Error error = errno_error(errno, "write " + path);
+  return with_hint(std::move(error), "choose another place with --output FILE");
 }
 
 Result<FileDestination> FileDestination::create(std::string path) {
@@ -92,22 +91,6 @@ Result<Delivery> FileDestination::send(const Batch& batch) {
   const bool is_first = batch.sequence == 0;
   const std::string content = is_first ? TRY(encode(profile, format_)) : TRY(added_to_file(profile));
   TRY(write_file_atomically(path_, content));
-  return Delivery::arrived;
-}
-
-Result<PeriodicFileDestination> PeriodicFileDestination::create(std::string prefix, std::size_t max_files) {
-  if (auto writable = check_writable(prefix + "-000000.pb.gz"); !writable) return std::move(writable).error();
-  return PeriodicFileDestination(std::move(prefix), max_files);
-}
-
-std::string PeriodicFileDestination::path_of(std::uint64_t sequence) const {
-  return fmt::format("{}-{:06}.pb.gz", prefix_, sequence);
-}
-
-Result<Delivery> PeriodicFileDestination::send(const Batch& batch) {
-  const std::string content = TRY(encode(batch.parts.front().profile, OutputFormat::pprof_gzip));
-  TRY(write_file_atomically(path_of(batch.sequence), content));
-  if (batch.sequence >= max_files_) ::unlink(path_of(batch.sequence - max_files_).c_str());
   return Delivery::arrived;
 }
 

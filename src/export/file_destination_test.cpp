@@ -85,17 +85,6 @@ TEST_F(FileDestinationTest, AFailedWriteLeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
-TEST_F(FileDestinationTest, KeepsTheNewestPeriods) {
-  auto destination = PeriodicFileDestination::create(directory + "/app", 3);
-  ASSERT_TRUE(destination);
-  for (std::uint64_t period = 0; period < 5; ++period)
-    ASSERT_TRUE(destination->send(Batch::of(profile, period)));
-  EXPECT_EQ(files(), 3U);
-  EXPECT_FALSE(std::filesystem::exists(directory + "/app-000001.pb.gz"));
-  EXPECT_TRUE(std::filesystem::exists(directory + "/app-000002.pb.gz"));
-  EXPECT_TRUE(std::filesystem::exists(directory + "/app-000004.pb.gz"));
-}
-
 TEST(FileDestination, AFullDiskIsAnErrorNotACrash) {
   // /dev/full accepts the open and refuses every byte.
   auto written = write_file_atomically("/dev/full", "x");

@@ -88,7 +88,7 @@ class Uploads(harness.SystemTest):
         receiver, folder = agent.Agent(self), self.path("both")
         os.makedirs(folder)
         self.profile_split(receiver, "-u", "1", "-O", folder + "/", seconds=2.5)
-        files = [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder))]
+        files = [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".pb.gz")]
         self.assertEqual([pprof.total(file, harness.CPU) for file in files], [pprof.total(post.profile, agent.CPU) for post in receiver.posts])
         self.assertEqual(receiver.posts[0].profile.samples[0].labels["process_id"], files[0].samples[0].labels[harness.PROCESS_ID])
 

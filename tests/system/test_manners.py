@@ -287,7 +287,7 @@ class FirstProcess(Manners):
         os.makedirs(folder, exist_ok=True)
         result = self.run_command([*IN_PID_NAMESPACE, self.binary, "-u", "1", "-O", folder, self.puppet("split"), "1", "3"])
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        profiles = sorted(os.listdir(folder))
+        profiles = sorted(name for name in os.listdir(folder) if name.endswith(".pb.gz"))
         self.assertTrue(profiles)
         recording = harness.Recording(result, os.path.join(folder, profiles[0]))
         self.assertGreater(recording.count("spend_70"), 0)

@@ -1,0 +1,133 @@
+#include "export/profile_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <numeric>
+#include <optional>
+
+#include "base/read_file.hpp"
+#include "base/unique_fd.hpp"
+#include "encode/json_text.hpp"
+#include "encode/output_format.hpp"
+#include "export/datadog_body.hpp"
+#include "export/file_destination.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::string_view kIndexName = "index.jsonl";
+constexpr std::size_t kMostIndexBytes = std::size_t{16} << 20U;
+// Every line begins like this, and the name of the file, which has no quotes in it, follows.
+constexpr std::string_view kFileField = R"({"file":")";
+constexpr std::string_view kBytesField = R"(","bytes":)";
+
+std::pair<std::string, std::string> split_path(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {"./", path};
+  return {path.substr(0, slash + 1), path.substr(slash + 1)};
+}
+
+std::int64_t sum_of_column(const Profile& profile, std::size_t column) {
+  return std::accumulate(
+      profile.samples.begin(), profile.samples.end(), std::int64_t{0},
+      [column](std::int64_t sum, const ProfileSample& sample) { return sum + sample.values[column]; });
+}
+
+// Such as "cpu/nanoseconds": what all samples of a profile add up to.
+std::string sums_of(const Profile& profile) {
+  std::string json = "{";
+  for (std::size_t column = 0; column < profile.value_types.size(); ++column) {
+    const auto& type = profile.value_types[column];
+    if (column > 0) json += ',';
+    append_json_string(json, fmt::format("{}/{}", profile.text(type.type), profile.text(type.unit)));
+    json += fmt::format(":{}", sum_of_column(profile, column));
+  }
+  return json + "}";
+}
+
+IndexEntry entry_of(std::string file, std::size_t bytes, const Batch& batch) {
+  IndexEntry entry{.file = std::move(file), .bytes = bytes, .line = {}};
+  entry.line = fmt::format(R"({}{}{}{},"sequence":{},"start":"{}","end":"{}","sums":{}}})", kFileField,
+                           entry.file, kBytesField, bytes, batch.sequence, rfc3339(batch.start),
+                           rfc3339(batch.end), sums_of(batch.parts.front().profile));
+  return entry;
+}
+
+std::optional<IndexEntry> parse_entry(std::string_view line) {
+  if (!line.starts_with(kFileField) || !line.ends_with('}')) return std::nullopt;
+  const std::string_view rest = line.substr(kFileField.size());
+  const std::size_t end = rest.find('"');
+  if (end == std::string_view::npos || end == 0 || !rest.substr(end).starts_with(kBytesField))
+    return std::nullopt;
+  const std::string_view file = rest.substr(0, end);
+  if (file.find('/') != std::string_view::npos || file.starts_with('.')) return std::nullopt;
+  const std::string_view number = rest.substr(end + kBytesField.size());
+  IndexEntry entry{.file = std::string(file), .bytes = 0, .line = std::string(line)};
+  if (std::from_chars(number.data(), number.data() + number.size(), entry.bytes).ec != std::errc{})
+    return std::nullopt;
+  return entry;
+}
+
+// Removes what is beyond the limits from the folder and from the list, oldest first.
+void keep_newest(const std::string& folder, const FolderLimits& limits, std::vector<IndexEntry>& entries) {
+  std::uint64_t bytes = 0;
+  std::size_t kept = 0;
+  while (kept < entries.size() && kept < limits.files) {
+    bytes += entries[entries.size() - 1 - kept].bytes;
+    if (bytes > limits.bytes && kept > 0) break;
+    ++kept;
+  }
+  const auto first_kept = entries.end() - static_cast<std::ptrdiff_t>(kept);
+  for (auto entry = entries.begin(); entry != first_kept; ++entry) ::unlink((folder + entry->file).c_str());
+  entries.erase(entries.begin(), first_kept);
+}
+
+}  // namespace
+
+std::vector<IndexEntry> read_index(std::string_view text) {
+  std::vector<IndexEntry> entries;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (auto entry = parse_entry(text.substr(0, end))) entries.push_back(*std::move(entry));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return entries;
+}
+
+Result<ProfileFolder> ProfileFolder::create(std::string prefix, FolderLimits limits) {
+  if (auto writable = check_writable(prefix + "-000000.pb.gz"); !writable) return std::move(writable).error();
+  return ProfileFolder(std::move(prefix), limits);
+}
+
+Result<Delivery> ProfileFolder::send(const Batch& batch) {
+  const std::string path = fmt::format("{}-{:06}.pb.gz", prefix_, batch.sequence);
+  const std::string content = TRY(encode(batch.parts.front().profile, OutputFormat::pprof_gzip));
+  TRY(write_file_atomically(path, content));
+  TRY(note(entry_of(split_path(path).second, content.size(), batch)));
+  return Delivery::arrived;
+}
+
+Result<void> ProfileFolder::note(IndexEntry entry) const {
+  const std::string folder = split_path(prefix_).first;
+  // One process after the other, for as long as it is open; where locks are not known, at their own risk.
+  const UniqueFd lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.is_open()) return errno_error(errno, "open " + folder);
+  ::flock(lock.get(), LOCK_EX);
+  const std::string path = folder + std::string(kIndexName);
+  std::vector<IndexEntry> entries = read_index(read_file(path, kMostIndexBytes).value_or(""));
+  std::erase_if(entries, [&](const IndexEntry& known) {
+    return known.file == entry.file || ::access((folder + known.file).c_str(), F_OK) != 0;
+  });
+  entries.push_back(std::move(entry));
+  keep_newest(folder, limits_, entries);
+  std::string text;
+  for (const IndexEntry& known : entries) text += known.line + "\n";
+  return write_file_atomically(path, text);
+}
+
+}  // namespace ddprof
