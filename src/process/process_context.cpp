@@ -1,0 +1,160 @@
+#include "process/process_context.hpp"
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/read_file.hpp"
+#include "encode/proto/otlp_fields.hpp"
+#include "encode/proto/wire_reader.hpp"
+#include "process/proc_maps.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::string_view kSignature = "OTEL_CTX";
+constexpr std::uint32_t kPublishedVersion = 2;
+constexpr std::size_t kMostContextAttributes = 256;
+
+Error bad_context(std::string_view what) {
+  return make_error(ErrorCode::corrupt, "process context: {}", what);
+}
+
+// Fields of the message ProcessContext.
+enum ContextField : std::uint32_t { kContextResource = 1, kContextAttributes = 2 };
+
+std::string text_of_value(std::string_view message) {
+  WireReader reader(message);
+  std::string text;
+  while (reader.next()) {
+    if (reader.field() == otlp_field::kText) {
+      text = reader.bytes();
+    } else {
+      reader.skip();
+    }
+  }
+  return reader.is_failed() ? "" : text;
+}
+
+// One that has another value than a text is passed over. False: not a message at all.
+bool add_attribute(std::string_view message, std::map<std::string, std::string>& attributes) {
+  WireReader reader(message);
+  std::string key;
+  std::string value;
+  while (reader.next()) {
+    if (reader.field() == otlp_field::kKey) {
+      key = reader.bytes();
+    } else if (reader.field() == otlp_field::kValue) {
+      value = text_of_value(reader.bytes());
+    } else {
+      reader.skip();
+    }
+  }
+  if (reader.is_failed()) return false;
+  if (!key.empty() && !value.empty() && attributes.size() < kMostContextAttributes)
+    attributes[std::move(key)] = std::move(value);
+  return true;
+}
+
+bool add_resource(std::string_view message, std::map<std::string, std::string>& attributes) {
+  WireReader reader(message);
+  while (reader.next()) {
+    if (reader.field() != otlp_field::kResourceAttributes) {
+      reader.skip();
+    } else if (!add_attribute(reader.bytes(), attributes)) {
+      return false;
+    }
+  }
+  return !reader.is_failed();
+}
+
+bool read_remote(Pid pid, Address from, std::span<std::byte> to) {
+  const iovec local{to.data(), to.size()};
+  const iovec remote{reinterpret_cast<void*>(from.value), to.size()};
+  return ::process_vm_readv(to_int(pid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(to.size());
+}
+
+std::optional<ProcessContextHead> read_head(Pid pid, Address at) {
+  std::array<std::byte, kProcessContextHeadBytes> bytes{};
+  if (!read_remote(pid, at, bytes)) return std::nullopt;
+  auto head = parse_process_context_head(bytes);
+  return head ? std::optional(*head) : std::nullopt;
+}
+
+template <typename Number>
+Number number_at(std::span<const std::byte> bytes, std::size_t offset) {
+  Number number{};
+  std::memcpy(&number, bytes.data() + offset, sizeof number);
+  return number;
+}
+
+}  // namespace
+
+std::string ProcessContext::text(const std::string& name) const {
+  const auto found = resource.find(name);
+  return found != resource.end() ? found->second : "";
+}
+
+Result<ProcessContextHead> parse_process_context_head(std::span<const std::byte> bytes) {
+  if (bytes.size() < kProcessContextHeadBytes) return bad_context("cut");
+  if (std::memcmp(bytes.data(), kSignature.data(), kSignature.size()) != 0)
+    return bad_context("no signature");
+  if (number_at<std::uint32_t>(bytes, 8) != kPublishedVersion) return bad_context("of another version");
+  const ProcessContextHead head{number_at<std::uint32_t>(bytes, 12), number_at<std::uint64_t>(bytes, 16),
+                                Address{number_at<std::uint64_t>(bytes, 24)}};
+  if (head.published_at == 0) return bad_context("being written");
+  if (head.payload_bytes == 0 || head.payload_bytes > kMostProcessContextBytes)
+    return bad_context("of a size that cannot be");
+  return head;
+}
+
+Result<ProcessContext> parse_process_context(std::string_view payload) {
+  ProcessContext context;
+  WireReader reader(payload);
+  while (reader.next()) {
+    bool is_good = true;
+    if (reader.field() == kContextResource) {
+      is_good = add_resource(reader.bytes(), context.resource);
+    } else if (reader.field() == kContextAttributes) {
+      is_good = add_attribute(reader.bytes(), context.attributes);
+    } else {
+      reader.skip();
+    }
+    if (!is_good) return bad_context("not a message");
+  }
+  if (reader.is_failed()) return bad_context("not a message");
+  return context;
+}
+
+std::optional<Address> find_process_context(std::string_view maps) {
+  while (!maps.empty()) {
+    const std::size_t end = std::min(maps.find('\n'), maps.size());
+    const auto line = parse_proc_maps_line(maps.substr(0, end));
+    maps.remove_prefix(std::min(end + 1, maps.size()));
+    if (!line || line->is_executable) continue;
+    for (std::string_view name : {"/memfd:OTEL_CTX", "[anon_shmem:OTEL_CTX]", "[anon:OTEL_CTX]"})
+      if (line->path.starts_with(name)) return line->start;
+  }
+  return std::nullopt;
+}
+
+std::optional<ProcessContext> read_process_context(Pid pid) {
+  const auto maps = read_file(fmt::format("/proc/{}/maps", to_int(pid)));
+  const auto at = maps ? find_process_context(*maps) : std::nullopt;
+  constexpr int kAttempts = 3;  // it may be updated while we read
+  for (int attempt = 0; at && attempt < kAttempts; ++attempt) {
+    const auto head = read_head(pid, *at);
+    if (!head) return std::nullopt;
+    std::string payload(head->payload_bytes, '\0');
+    if (!read_remote(pid, head->payload, std::as_writable_bytes(std::span(payload)))) continue;
+    const auto again = read_head(pid, *at);
+    if (!again || again->published_at != head->published_at) continue;
+    auto context = parse_process_context(payload);
+    return context ? std::optional(std::move(context).value()) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddprof

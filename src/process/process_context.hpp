@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace ddprof {
+
+// What a process publishes about itself for those who observe it: OpenTelemetry's process context (OTEP
+// 4719). Attributes that are texts, by their names: "service.name", "service.instance.id", ...
+struct ProcessContext {
+  std::map<std::string, std::string> resource;
+  std::map<std::string, std::string> attributes;
+
+  // Empty where there is none.
+  [[nodiscard]] std::string text(const std::string& name) const;
+};
+
+// The head of the mapping that a process publishes its context in.
+struct ProcessContextHead {
+  std::uint32_t payload_bytes = 0;
+  std::uint64_t published_at = 0;  // changes with every update; 0: being written
+  Address payload{};
+};
+inline constexpr std::size_t kProcessContextHeadBytes = 32;
+inline constexpr std::size_t kMostProcessContextBytes = std::size_t{64} << 10U;
+
+Result<ProcessContextHead> parse_process_context_head(std::span<const std::byte> bytes);
+Result<ProcessContext> parse_process_context(std::string_view payload);
+
+// Where a process has it, from the text of /proc/PID/maps.
+std::optional<Address> find_process_context(std::string_view maps);
+
+// None: it publishes nothing, or we may not look.
+std::optional<ProcessContext> read_process_context(Pid pid);
+
+}  // namespace ddprof

@@ -1,0 +1,114 @@
+#include "process/process_context.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <protozero/pbf_writer.hpp>
+
+#include "encode/proto/otlp_fields.hpp"
+
+namespace ddprof {
+namespace {
+
+std::string attribute(const std::string& key, const std::string& value) {
+  std::string text;
+  protozero::pbf_writer(text).add_string(otlp_field::kText, value);
+  std::string message;
+  protozero::pbf_writer writer(message);
+  writer.add_string(otlp_field::kKey, key);
+  writer.add_message(otlp_field::kValue, text);
+  return message;
+}
+
+std::string shop_context() {
+  std::string resource;
+  protozero::pbf_writer resource_writer(resource);
+  resource_writer.add_message(otlp_field::kResourceAttributes, attribute("service.name", "shop"));
+  resource_writer.add_message(otlp_field::kResourceAttributes, attribute("service.instance.id", "7c0f"));
+  std::string payload;
+  protozero::pbf_writer writer(payload);
+  writer.add_message(1, resource);
+  writer.add_message(2, attribute("datadog.process_tags", "entrypoint.name:shop"));
+  return payload;
+}
+
+// Publishes as the OTEP says, in this process.
+class Publisher {
+ public:
+  explicit Publisher(const std::string& payload) : payload_(payload) {
+    const int fd = ::memfd_create("OTEL_CTX", MFD_CLOEXEC);
+    EXPECT_EQ(::ftruncate(fd, kBytes), 0);
+    head_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    ::close(fd);
+    write(8, std::uint32_t{2});
+    write(12, static_cast<std::uint32_t>(payload_.size()));
+    write(24, reinterpret_cast<std::uint64_t>(payload_.data()));
+    std::memcpy(head_, "OTEL_CTX", 8);
+    write(16, std::uint64_t{1});
+  }
+  ~Publisher() { ::munmap(head_, kBytes); }
+  Publisher(const Publisher&) = delete;
+  Publisher& operator=(const Publisher&) = delete;
+
+  template <typename Number>
+  void write(std::size_t offset, Number value) {
+    std::memcpy(static_cast<char*>(head_) + offset, &value, sizeof value);
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 4096;
+  std::string payload_;
+  void* head_ = nullptr;
+};
+
+TEST(ProcessContext, IsReadFromAProcessThatPublishesIt) {
+  const Publisher publisher(shop_context());
+  const auto context = read_process_context(Pid{::getpid()});
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->text("service.name"), "shop");
+  EXPECT_EQ(context->text("service.instance.id"), "7c0f");
+  EXPECT_EQ(context->text("service.version"), "");
+  EXPECT_EQ(context->attributes.at("datadog.process_tags"), "entrypoint.name:shop");
+}
+
+TEST(ProcessContext, IsNotBelievedWhileItIsWrittenOrFromAnotherVersion) {
+  Publisher publisher(shop_context());
+  publisher.write(16, std::uint64_t{0});
+  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+  publisher.write(16, std::uint64_t{2});
+  EXPECT_TRUE(read_process_context(Pid{::getpid()}));
+  publisher.write(8, std::uint32_t{1});
+  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+}
+
+TEST(ProcessContext, OfAWildSizeOrPlaceIsNone) {
+  Publisher publisher(shop_context());
+  publisher.write(12, std::uint32_t{1} << 30U);
+  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+  publisher.write(12, std::uint32_t{16});
+  publisher.write(24, std::uint64_t{16});
+  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+}
+
+TEST(ProcessContext, IsNoneWhereNothingIsPublished) { EXPECT_FALSE(read_process_context(Pid{::getpid()})); }
+
+TEST(ProcessContext, IsFoundByItsNameInAnyOfItsForms) {
+  const std::string line = "7f0000001000-7f0000002000 rw-p 00000000 00:01 42                         ";
+  for (const char* name : {"/memfd:OTEL_CTX (deleted)", "[anon:OTEL_CTX]", "[anon_shmem:OTEL_CTX]"})
+    EXPECT_EQ(find_process_context("nonsense\n" + line + name + "\n"), Address{0x7f0000001000}) << name;
+  EXPECT_FALSE(find_process_context(line + "/tmp/OTEL_CTX\n"));
+}
+
+TEST(ProcessContext, CutAnywhereIsRefusedOrShorter) {
+  const std::string payload = shop_context();
+  for (std::size_t size = 0; size < payload.size(); ++size) {
+    const auto context = parse_process_context(payload.substr(0, size));
+    EXPECT_TRUE(!context || context->resource.size() + context->attributes.size() < 3) << size;
+  }
+}
+
+}  // namespace
+}  // namespace ddprof
