@@ -99,9 +99,11 @@ Result<Spool> open_spool(const Options& options, const std::string& working_dire
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return errno_error(failed.value(), "create " + folder);
-  return Spool::open(folder + "/" + folder_name(peer),
-                     {.bytes = static_cast<std::uint64_t>(options.spool_mib) << 20U,
-                      .age = std::chrono::hours(options.spool_hours)});
+  Spool spool = TRY(Spool::open(folder + "/" + folder_name(peer),
+                                {.bytes = static_cast<std::uint64_t>(options.spool_mib) << 20U,
+                                 .age = std::chrono::hours(options.spool_hours)}));
+  spool.drop_outdated_beside();
+  return spool;
 }
 
 std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <random>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -52,6 +54,19 @@ Result<Spool> Spool::open(const std::string& folder, SpoolLimits limits) {
   Spool spool(folder, TRY(PrivateFolder::open(folder)), limits);
   std::ignore = spool.folder_.try_lock(std::string(kAddingLock));  // there before the disk is full
   return spool;
+}
+
+void Spool::drop_outdated_beside() {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  for (fs::directory_iterator at(fs::path(path_).parent_path(), failed), end; !failed && at != end;
+       at.increment(failed)) {
+    if (!fs::exists(at->path() / kAddingLock, failed)) continue;  // not a spool
+    const auto neighbour = PrivateFolder::open(at->path().string());
+    if (!neighbour) continue;
+    for (const PrivateFile& file : neighbour->files())
+      if (is_parcel(file) && is_too_old(file) && neighbour->remove(file.name)) dropped_++;
+  }
 }
 
 std::vector<PrivateFile> Spool::files() const {

@@ -26,6 +26,9 @@ class Spool {
  public:
   static Result<Spool> open(const std::string& folder, SpoolLimits limits);
 
+  // What is too old in the spools beside this one: nobody may ask for their peers any more.
+  void drop_outdated_beside();
+
   // Makes room by dropping the oldest, of what is too old or too much. Returns the name of the parcel's file.
   // What one process adds is delivered in that order, whatever the clock does.
   Result<std::string> add(const Parcel& parcel);

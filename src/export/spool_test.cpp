@@ -231,6 +231,22 @@ TEST_F(SpoolTest, ComesBackWhenSomebodyHasRemovedItsFolder) {
   EXPECT_THAT(deliver_all(spool), ElementsAre(1));
 }
 
+TEST_F(SpoolTest, DropsWhatIsTooOldInTheSpoolsBesideIt) {
+  Spool spool = open({.bytes = 1 << 20, .age = std::chrono::hours(1)});
+  auto beside = Spool::open(folder_.path("beside"), {});
+  ASSERT_TRUE(beside.ok());
+  const std::string old = add(*beside, numbered(0));
+  add(*beside, numbered(1));
+  folder_.write("not_a_spool/some.parcel", "somebody's");
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(2);
+  fs::last_write_time(folder_.path("beside/" + old), long_ago);
+  fs::last_write_time(folder_.path("not_a_spool/some.parcel"), long_ago);
+  spool.drop_outdated_beside();
+  EXPECT_EQ(spool.state().dropped, 1U);
+  EXPECT_THAT(deliver_all(*beside), ElementsAre(1));
+  EXPECT_TRUE(folder_.has("not_a_spool/some.parcel"));
+}
+
 TEST_F(SpoolTest, OneAtATimeDelivers) {
   Spool spool = open();
   add(spool, numbered(0));
