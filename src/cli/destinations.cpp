@@ -112,7 +112,7 @@ std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
   // Never so long that profiles pile up: what is left of the period is for names and files.
   const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
   UploadOptions upload;
-  upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4 / peers);
+  upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4 / static_cast<int>(peers));
   upload.say = voice.say;
   upload.say_notice = voice.say_notice;
   if (options.spool_dir != "none") {
