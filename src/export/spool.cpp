@@ -35,10 +35,9 @@ std::uint64_t stamp_of(std::string_view name) {
 // Names sort in the order of adding: by the time of it, but never before what is there, so that a clock that
 // is set back changes nothing. The number at the end tells those of several processes apart, whose PIDs may
 // be the same in two containers.
-std::string name_behind(const std::vector<PrivateFile>& files) {
+std::string name_behind(const std::vector<PrivateFile>& parcels) {
   auto stamp = static_cast<std::uint64_t>(std::max<std::int64_t>(unix_now().count(), 1));
-  for (const PrivateFile& file : files)
-    if (is_parcel(file)) stamp = std::max(stamp, stamp_of(file.name) + 1);
+  if (!parcels.empty()) stamp = std::max(stamp, stamp_of(parcels.back().name) + 1);
   return fmt::format("{:0{}}-{:08x}{}", stamp, kStampDigits, std::random_device{}(), kParcelSuffix);
 }
 
@@ -99,16 +98,21 @@ bool Spool::is_too_old(const PrivateFile& file) const {
   return is_older(file, is_parcel(file) ? limits_.age : kLongestWrite);
 }
 
-void Spool::make_room(const std::vector<PrivateFile>& files, std::uint64_t wanted) {
+std::vector<PrivateFile> Spool::make_room(const std::vector<PrivateFile>& files, std::uint64_t wanted) {
+  std::vector<PrivateFile> left;
   std::uint64_t bytes = wanted;
   for (const PrivateFile& file : files) bytes += file.bytes;
   for (const PrivateFile& file : files) {
     if (!is_parcel(file) && !is_unfinished(file)) continue;
     const bool is_in_the_way = is_parcel(file) && bytes > limits_.bytes;
-    if (!is_in_the_way && !is_too_old(file)) continue;
-    if (folder_.remove(file.name) && is_parcel(file)) dropped_++;
-    bytes -= file.bytes;
+    if (is_in_the_way || is_too_old(file)) {
+      if (folder_.remove(file.name) && is_parcel(file)) dropped_++;
+      bytes -= file.bytes;
+    } else if (is_parcel(file)) {
+      left.push_back(file);
+    }
   }
+  return left;
 }
 
 // Without a turn, two who add at once could together take more than there is.
@@ -130,9 +134,7 @@ Result<std::string> Spool::add(const Parcel& parcel) {
                       content.size() >> 10U, path_);
   if (!folder_.is_linked()) folder_ = TRY(PrivateFolder::open(path_));  // somebody has tidied up
   const UniqueFd turn = turn_to_add();
-  const std::vector<PrivateFile> there = files();
-  make_room(there, content.size());
-  std::string name = name_behind(there);
+  std::string name = name_behind(make_room(files(), content.size()));
   const auto written = folder_.write_durably(name, std::as_bytes(std::span(content)));
   if (written) return name;
   // The same trouble has the same words.
@@ -146,8 +148,7 @@ void Spool::deliver(const Attempt& attempt) {
   if (!folder_.is_writable()) return;
   const UniqueFd lock = folder_.try_lock();
   if (!lock.is_open()) return;
-  make_room(files(), 0);
-  for (const PrivateFile& file : parcels()) {
+  for (const PrivateFile& file : make_room(files(), 0)) {
     const auto content = folder_.read_copy(file.name, limits_.bytes);
     if (!content && content.error().code == ErrorCode::not_found) continue;  // somebody made room
     if (!content && content.error().code != ErrorCode::corrupt) return;      // no descriptors, no memory

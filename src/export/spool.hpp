@@ -65,8 +65,8 @@ class Spool {
   [[nodiscard]] UniqueFd turn_to_add() const;
   [[nodiscard]] bool is_older(const PrivateFile& file, Nanoseconds age) const;
   [[nodiscard]] bool is_too_old(const PrivateFile& file) const;
-  // What is left takes no more than the bound less `wanted`.
-  void make_room(const std::vector<PrivateFile>& files, std::uint64_t wanted);
+  // Returns the parcels that are left, which take no more than the bound less `wanted`.
+  std::vector<PrivateFile> make_room(const std::vector<PrivateFile>& files, std::uint64_t wanted);
 
   std::string path_;
   PrivateFolder folder_;

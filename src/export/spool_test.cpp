@@ -74,7 +74,9 @@ TEST_F(SpoolTest, DeliversInTheOrderOfAdding) {
   for (std::uint64_t i = 0; i < 5; ++i) add(spool, numbered(i));
   EXPECT_FALSE(spool.is_empty());
   EXPECT_EQ(spool.state().parcels, 5U);
-  EXPECT_EQ(spool.state().bytes, 5 * file_bytes(numbered(0)));
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < 5; ++i) bytes += file_bytes(numbered(i));
+  EXPECT_EQ(spool.state().bytes, bytes);
   EXPECT_THAT(deliver_all(spool), ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(deliver_all(spool), IsEmpty());
   EXPECT_TRUE(spool.is_empty());
@@ -120,7 +122,7 @@ TEST_F(SpoolTest, CountsWhatIsRefusedAndGoesPastWhatIsPassedOver) {
 }
 
 TEST_F(SpoolTest, NeverHoldsMoreThanItsBoundAndDropsTheOldest) {
-  const std::uint64_t bound = 3 * file_bytes(numbered(0)) + 10;
+  const std::uint64_t bound = 3 * file_bytes(numbered(0)) + 50;  // checksums have more or fewer digits
   Spool spool = open({.bytes = bound, .age = std::chrono::hours(24)});
   for (std::uint64_t i = 0; i < 8; ++i) {
     add(spool, numbered(i));
@@ -209,9 +211,9 @@ TEST_F(SpoolTest, LooksAtNothingElseInItsFolder) {
 }
 
 TEST_F(SpoolTest, ForgetsWhatAWriterThatCrashedHasLeft) {
-  Spool spool = open({.bytes = 2 * file_bytes(numbered(0)), .age = std::chrono::hours(1)});
+  Spool spool = open({.bytes = 2 * file_bytes(numbered(0)) + 50, .age = std::chrono::hours(1)});
   const std::string left = path_ + "/.00000000000000000001-1.parcel.77";
-  std::ofstream(left) << std::string(200, 'x');
+  std::ofstream(left) << std::string(100, 'x');
   add(spool, numbered(0));
   EXPECT_TRUE(fs::exists(left)) << "somebody may be writing it";
   EXPECT_EQ(spool.state().parcels, 1U);

@@ -154,9 +154,9 @@ void UploadDestination::tell(const Verdict& verdict) {
   Error error = *verdict.error;
   const bool is_outage = verdict.kind != Verdict::Kind::refused;
   if (is_outage && options_.spool) error.message += "; profiles wait in " + options_.spool->path();
-  // What servers say may be different every time: a number, a date.
-  const std::string key = verdict.status == 0 ? error.message : fmt::to_string(verdict.status);
-  if (tell_once(key, error) && is_outage) is_outage_told_ = true;
+  // The words for one trouble may differ: what a server says has a number or a date in it, and one that
+  // closes is seen to end or to break off.
+  if (tell_once(fmt::to_string(verdict.status), error) && is_outage) is_outage_told_ = true;
 }
 
 // Once until it has passed, and now and then if it comes again and again.
