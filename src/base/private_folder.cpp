@@ -72,6 +72,28 @@ Result<MappedRegion> PrivateFolder::read(const std::string& name) const {
   return MappedRegion::map_file(fd.get());
 }
 
+Result<std::string> PrivateFolder::read_copy(const std::string& name, std::uint64_t max_bytes) const {
+  UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (!fd.is_open()) return errno_error(errno, "open " + name);
+  struct stat status {};
+  if (!is_own(fd.get(), S_IFREG) || ::fstat(fd.get(), &status) != 0)
+    return make_error(ErrorCode::permission_denied, "open {}: not ours", name);
+  const auto size = static_cast<std::uint64_t>(status.st_size);
+  if (size > max_bytes)
+    return make_error(ErrorCode::corrupt, "read {}: larger than {} bytes", name, max_bytes);
+  std::string content(size, '\0');
+  std::size_t have = 0;
+  while (have < content.size()) {
+    const ssize_t count = ::read(fd.get(), content.data() + have, content.size() - have);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return make_error(ErrorCode::corrupt, "read {}: error {}", name, errno);
+    if (count == 0) break;  // it was cut meanwhile
+    have += static_cast<std::size_t>(count);
+  }
+  content.resize(have);
+  return content;
+}
+
 Result<void> PrivateFolder::write(const std::string& name, std::span<const std::byte> content,
                                   Durability durability) const {
   const std::string temporary = fmt::format(".{}.{}", name, ::getpid());
@@ -100,26 +122,54 @@ bool PrivateFolder::remove(const std::string& name) const {
   return ::unlinkat(fd_.get(), name.c_str(), 0) == 0;
 }
 
-std::vector<PrivateFile> PrivateFolder::files() const {
+bool PrivateFolder::is_writable() const { return ::faccessat(fd_.get(), ".", W_OK | X_OK, AT_EACCESS) == 0; }
+
+bool PrivateFolder::is_linked() const {
+  struct stat status {};
+  return ::fstat(fd_.get(), &status) == 0 && status.st_nlink > 0;
+}
+
+void PrivateFolder::visit(const Visit& visit) const {
   UniqueFd copy(::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::unique_ptr<DIR, int (*)(DIR*)> stream(copy.is_open() ? ::fdopendir(copy.get()) : nullptr, ::closedir);
-  std::vector<PrivateFile> files;
-  if (!stream) return files;
+  if (!stream) return;
   std::ignore = copy.release();  // the stream's
   while (const dirent* entry = ::readdir(stream.get())) {
-    struct stat status {};
-    if (::fstatat(fd_.get(), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
-      continue;
-    files.push_back({entry->d_name, static_cast<std::uint64_t>(status.st_size),
-                     std::chrono::seconds(status.st_mtim.tv_sec) + Nanoseconds(status.st_mtim.tv_nsec)});
+    if (!visit(entry->d_name)) return;
   }
+}
+
+std::vector<PrivateFile> PrivateFolder::files() const {
+  std::vector<PrivateFile> files;
+  visit([&](const char* name) {
+    struct stat status {};
+    if (::fstatat(fd_.get(), name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+        status.st_uid == ::geteuid())
+      files.push_back({name, static_cast<std::uint64_t>(status.st_size),
+                       std::chrono::seconds(status.st_mtim.tv_sec) + Nanoseconds(status.st_mtim.tv_nsec)});
+    return true;
+  });
   return files;
 }
 
+bool PrivateFolder::has_file(std::string_view suffix) const {
+  bool is_found = false;
+  visit([&](const char* name) {
+    struct stat status {};
+    is_found = std::string_view(name).ends_with(suffix) &&
+               ::fstatat(fd_.get(), name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
+               status.st_uid == ::geteuid();
+    return !is_found;
+  });
+  return is_found;
+}
+
 UniqueFd PrivateFolder::try_lock(const std::string& name) const {
-  UniqueFd fd(
-      ::openat(fd_.get(), name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
-  if (fd.is_open() && (!is_own(fd.get(), S_IFREG) || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)) fd.reset();
+  const bool is_folder = name == ".";
+  const int how = is_folder ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
+  UniqueFd fd(::openat(fd_.get(), name.c_str(), how | O_CLOEXEC, 0600));
+  const bool is_ours = fd.is_open() && is_own(fd.get(), is_folder ? S_IFDIR : S_IFREG);
+  if (!is_ours || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
   return fd;
 }
 

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -36,15 +38,26 @@ class PrivateFolder {
 
   [[nodiscard]] bool is_open() const { return fd_.is_open(); }
   [[nodiscard]] Result<MappedRegion> read(const std::string& name) const;
+  // A copy, which cannot fail later as a mapping can: of a file that is cut, or on a disk that is broken.
+  // `not_found`: somebody has removed it.
+  [[nodiscard]] Result<std::string> read_copy(const std::string& name, std::uint64_t max_bytes) const;
   Result<void> write(const std::string& name, std::span<const std::byte> content) const;
   // As write(), and what was written survives a crash of the machine.
   Result<void> write_durably(const std::string& name, std::span<const std::byte> content) const;
   // False when somebody else has removed it.
   [[nodiscard]] bool remove(const std::string& name) const;
-  // In no order. Those whose names begin with a dot are being written, or were when somebody crashed.
+  // Whether files can be removed: not from a file system that is mounted for reading.
+  [[nodiscard]] bool is_writable() const;
+  // Not once somebody has removed the folder: nothing can be put into it any more.
+  [[nodiscard]] bool is_linked() const;
+  // Those of this user, in no order. Those whose names begin with a dot are being written, or were when
+  // somebody crashed.
   [[nodiscard]] std::vector<PrivateFile> files() const;
-  // Held until it is closed; not open while another process holds it.
-  [[nodiscard]] UniqueFd try_lock(const std::string& name) const;
+  // Whether there is one whose name ends like this; cheaper than looking at each.
+  [[nodiscard]] bool has_file(std::string_view suffix) const;
+  // Held until it is closed; not open while another process holds it. Without a name the folder itself is
+  // the lock, which needs no room on the disk.
+  [[nodiscard]] UniqueFd try_lock(const std::string& name = ".") const;
   // Removes the files that were written longest ago until those left have at most this many bytes.
   void trim(std::uint64_t max_bytes) const;
 
@@ -52,6 +65,10 @@ class PrivateFolder {
   enum class Durability : std::uint8_t { none, disk };
   Result<void> write(const std::string& name, std::span<const std::byte> content,
                      Durability durability) const;
+
+  // False to look no further.
+  using Visit = std::function<bool(const char* name)>;
+  void visit(const Visit& visit) const;
 
   explicit PrivateFolder(UniqueFd fd) : fd_(std::move(fd)) {}
 

@@ -89,46 +89,51 @@ std::string file_name(std::string name) {
   return name;
 }
 
-// A folder of its own for each peer: "http_localhost_8126-1a2b3c4d".
-std::string folder_name(const std::string& place) {
+// A folder of its own for each peer: "http_localhost_8126-1a2b3c4d". Keys are not part of it: what waits
+// because of a wrong one goes with the right one.
+std::string folder_name(const Peer& peer) {
   constexpr std::size_t kLongest = 60;
   std::string name;
-  for (char c : place.substr(0, kLongest)) {
+  for (char c : peer.place.substr(0, kLongest)) {
     const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
     if (is_plain || !name.ends_with('_')) name += is_plain ? c : '_';
   }
   std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (char c : place) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  for (char c : peer.place + '\n' + peer.url + '\n' + peer.socket)
+    hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return fmt::format("{}-{:08x}", name, hash);
 }
 
-Result<Spool> open_spool(const Options& options, const std::string& working_directory,
-                         const std::string& place) {
+Result<Spool> open_spool(const Options& options, const std::string& working_directory, const Peer& peer) {
   std::string folder = options.spool_dir;
   if (folder.empty()) folder = TRY(state_directory()) + "/spool";
   if (!folder.starts_with('/')) folder = working_directory + "/" + folder;
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return errno_error(failed.value(), "create " + folder);
-  return Spool::open(folder + "/" + folder_name(place),
-                     {.bytes = static_cast<std::uint64_t>(options.spool_mib) << 20U,
-                      .age = std::chrono::hours(options.spool_hours)});
+  Spool spool = TRY(Spool::open(folder + "/" + folder_name(peer),
+                                {.bytes = static_cast<std::uint64_t>(options.spool_mib) << 20U,
+                                 .age = std::chrono::hours(options.spool_hours)}));
+  spool.drop_outdated_beside();
+  return spool;
 }
 
 std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
-                                         const std::string& working_directory,
-                                         const std::function<void(const Error&)>& say) {
+                                         const std::string& working_directory, const Voice& voice,
+                                         std::size_t peers) {
   // Never so long that profiles pile up: what is left of the period is for names and files.
   const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
   UploadOptions upload;
-  upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4);
-  upload.say = say;
+  upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4 / static_cast<int>(peers));
+  upload.say = voice.say;
+  upload.say_notice = voice.say_notice;
   if (options.spool_dir != "none") {
-    auto spool = open_spool(options, working_directory, peer.place);
+    auto spool = open_spool(options, working_directory, peer);
     if (spool) {
       upload.spool = std::move(spool).value();
     } else {
-      say(with_hint(std::move(spool).error(), "--spool-dir DIR; until then, what nobody takes is lost"));
+      voice.say(
+          with_hint(std::move(spool).error(), "--spool-dir DIR; until then, what nobody takes is lost"));
     }
   }
   return std::make_unique<UploadDestination>(std::move(peer), std::move(upload));
@@ -156,14 +161,15 @@ bool is_periodic(const Options& options) {
 
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
                                                       const std::string& working_directory, Pid target,
-                                                      const std::function<void(const Error&)>& say) {
+                                                      const Voice& voice) {
   const std::string name = name_of_target(options, target);
   std::vector<std::unique_ptr<Destination>> destinations;
   if (wants_files(options))
     destinations.push_back(TRY(make_file_destination(options, working_directory,
                                                      fmt::format("{}-{}", file_name(name), to_int(target)))));
-  for (Peer& peer : chosen_peers(options, name, target))
-    destinations.push_back(make_upload(std::move(peer), options, working_directory, say));
+  std::vector<Peer> peers = chosen_peers(options, name, target);
+  for (Peer& peer : peers)
+    destinations.push_back(make_upload(std::move(peer), options, working_directory, voice, peers.size()));
   if (destinations.size() == 1) return std::move(destinations.front());
   return std::unique_ptr<Destination>(std::make_unique<SeveralDestinations>(std::move(destinations)));
 }

@@ -16,10 +16,15 @@ std::string user_folder(const char* variable, const char* below_home);
 // One profile for the whole run, or one per period.
 bool is_periodic(const Options& options);
 
-// Files when they are asked for, or when nobody takes profiles; and everybody who does. `say` is told of
-// troubles on the way.
+// What is heard of profiles on their way: troubles, and that they are over.
+struct Voice {
+  std::function<void(const Error&)> say;
+  std::function<void(const std::string&)> say_notice;
+};
+
+// Files when they are asked for, or when nobody takes profiles; and everybody who does.
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
                                                       const std::string& working_directory, Pid target,
-                                                      const std::function<void(const Error&)>& say);
+                                                      const Voice& voice);
 
 }  // namespace ddprof

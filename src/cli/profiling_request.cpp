@@ -133,12 +133,12 @@ ProfilingRequest make_profiling_request(const Options& options) {
   const Journal journal(options.log_mode, is_mode_chosen, options.log_level,
                         std::filesystem::current_path(no_directory).string());
   request.say_error = [journal](const Error& error) { journal.say(error); };
-  request.make_destination = [options, say = request.say_error,
+  request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
+  request.make_destination = [options, voice = Voice{request.say_error, request.say_notice},
                               directory = std::filesystem::current_path(no_directory).string()](Pid target) {
-    return make_destination(options, directory, target, say);
+    return make_destination(options, directory, target, voice);
   };
   request.session.exit_timeout = std::chrono::seconds(options.exit_timeout_seconds);
-  request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
   request.session.on_period = metrics_reporter(options, journal);
   request.has_fault_info = options.fault_info;
   request.session.max_memory = static_cast<std::uint64_t>(options.max_memory_mib) << 20U;

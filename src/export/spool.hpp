@@ -20,21 +20,32 @@ struct SpoolLimits {
 
 // Parcels that nobody has taken yet, each a file in a folder that only this user may read. A parcel that was
 // added is on the disk, whatever happens next; one that was cut short by a crash is skipped and counted.
-// Several processes may share a spool: all may add, one at a time delivers.
+// Several processes may share a spool: one at a time adds, another one delivers meanwhile. A parcel that was
+// taken just when the machine crashed is delivered again.
 class Spool {
  public:
   static Result<Spool> open(const std::string& folder, SpoolLimits limits);
 
-  // Makes room by dropping the oldest, of what is too old or too much.
-  Result<void> add(const Parcel& parcel);
+  // What is too old in the spools beside this one: nobody may ask for their peers any more.
+  void drop_outdated_beside();
+
+  // Makes room by dropping the oldest, of what is too old or too much. Returns the name of the parcel's file.
+  // What one process adds is delivered in that order, whatever the clock does.
+  Result<std::string> add(const Parcel& parcel);
 
   enum class Fate : std::uint8_t {
-    delivered,  // removed
-    refused,    // removed, and counted as dropped
-    kept,       // nothing further is tried
+    delivered,    // removed
+    refused,      // removed, and counted as dropped
+    passed_over,  // waits on
+    kept,         // waits on, and nothing further is tried
   };
+  using Attempt = std::function<Fate(const std::string& name, const Parcel& parcel)>;
   // From the oldest to the newest. Does nothing while another process delivers.
-  void deliver(const std::function<Fate(const Parcel&)>& attempt);
+  void deliver(const Attempt& attempt);
+  // Counted, if it was still there.
+  void drop(const std::string& name);
+
+  [[nodiscard]] bool is_empty() const;
 
   struct State {
     std::uint64_t parcels = 0;  // waiting now
@@ -42,19 +53,25 @@ class Spool {
     std::uint64_t dropped = 0;  // by this process
   };
   [[nodiscard]] State state() const;
+  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  // From the oldest to the newest.
+  Spool(std::string path, PrivateFolder folder, SpoolLimits limits);
+
+  // By name: parcels from the oldest to the newest, and what else there is.
+  [[nodiscard]] std::vector<PrivateFile> files() const;
   [[nodiscard]] std::vector<PrivateFile> parcels() const;
-  void drop(const std::string& name);
-  // By processes that crashed.
-  void remove_half_written(Nanoseconds now);
-  void make_room(std::uint64_t wanted);
+  // Open when nobody else adds; not open when somebody has kept everybody waiting.
+  [[nodiscard]] UniqueFd turn_to_add() const;
+  [[nodiscard]] bool is_older(const PrivateFile& file, Nanoseconds age) const;
+  [[nodiscard]] bool is_too_old(const PrivateFile& file) const;
+  // Returns the parcels that are left, which take no more than the bound less `wanted`.
+  std::vector<PrivateFile> make_room(const std::vector<PrivateFile>& files, std::uint64_t wanted);
 
-  Spool(PrivateFolder folder, SpoolLimits limits) : folder_(std::move(folder)), limits_(limits) {}
-
+  std::string path_;
   PrivateFolder folder_;
   SpoolLimits limits_;
+  Nanoseconds unix_at_boot_;  // as it was when the spool was opened
   std::uint64_t dropped_ = 0;
 };
 

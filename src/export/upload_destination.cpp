@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <utility>
 
 #include "net/http_post.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kMostAttempts = 3;
+constexpr std::chrono::seconds kLongestPause = std::chrono::hours(1);  // whatever a peer asks for
 
 milliseconds random_up_to(milliseconds limit) {
   std::random_device random;
@@ -23,42 +25,82 @@ milliseconds random_up_to(milliseconds limit) {
 Result<Delivery> UploadDestination::send(const Batch& batch) {
   const Parcel parcel = TRY(peer_.pack(batch));
   const auto end = Clock::now() + options_.patience;
-  Result<Delivery> delivery = Delivery::waits;
-  if (has_waiting()) {  // it is not its turn yet
-    delivery = keep(parcel, make_error(ErrorCode::failed, "post to {}: others wait", peer_.place));
-    deliver_waiting(end);
-    if (delivery && !has_waiting()) delivery = Delivery::arrived;
-  } else {
-    Verdict verdict = post(parcel, end);
-    say_once(verdict);
-    if (verdict.kind == Verdict::Kind::taken) {
-      delivery = Delivery::arrived;
-    } else if (verdict.kind == Verdict::Kind::refused) {
-      delivery = std::move(*verdict.error);
-    } else {
-      delivery = keep(parcel, std::move(*verdict.error));
-    }
-  }
+  auto delivery = must_wait() ? line_up(parcel, end) : post_or_keep(parcel, end);
+  tell_when_over();
   publish_counters();
   return delivery;
 }
 
-Result<Delivery> UploadDestination::keep(const Parcel& parcel, Error trouble) {
-  if (!options_.spool) return trouble;
-  auto kept = options_.spool->add(parcel);
-  if (kept) return Delivery::waits;
-  trouble.message += fmt::format("; it cannot wait either: {}", kept.error().message);
-  return trouble;
+bool UploadDestination::must_wait() const {
+  return options_.spool && (Clock::now() < not_before_ || !options_.spool->is_empty());
 }
 
-void UploadDestination::deliver_waiting(Clock::time_point end) {
-  options_.spool->deliver([this, end](const Parcel& parcel) {
+Result<Delivery> UploadDestination::line_up(const Parcel& parcel, Clock::time_point end) {
+  const auto name = keep(parcel);
+  auto delivery = deliver_waiting(name ? *name : "", end);
+  if (name) return delivery;
+  // On a disk that is full or cannot be written, waiting is no choice.
+  Verdict verdict = post(parcel, end);
+  tell(verdict);
+  if (!verdict.error) return Delivery::arrived;
+  verdict.error->message += "; " + name.error().message;
+  return std::move(*verdict.error);
+}
+
+Result<Delivery> UploadDestination::post_or_keep(const Parcel& parcel, Clock::time_point end) {
+  Verdict verdict = post(parcel, end);
+  tell(verdict);
+  if (!verdict.error) return Delivery::arrived;
+  if (verdict.kind == Verdict::Kind::refused || !options_.spool) return std::move(*verdict.error);
+  const auto name = keep(parcel);
+  if (name) return Delivery::waits;
+  verdict.error->message += "; " + name.error().message;
+  return std::move(*verdict.error);
+}
+
+Result<std::string> UploadDestination::keep(const Parcel& parcel) {
+  auto name = options_.spool->add(parcel);
+  if (!name)
+    tell_once("spool", with_hint(make_error(name.error().code, "{}; what nobody takes is lost now",
+                                            name.error().message),
+                                 "make room there, or name another place: --spool-dir DIR"));
+  return name;
+}
+
+Result<Delivery> UploadDestination::deliver_waiting(const std::string& own, Clock::time_point end) {
+  Result<Delivery> delivery = Delivery::waits;
+  if (Clock::now() < not_before_) return delivery;
+  std::string suspect;
+  options_.spool->deliver([&](const std::string& name, const Parcel& parcel) {
     if (Clock::now() >= end) return Spool::Fate::kept;
     const Verdict verdict = post(parcel, end);
-    say_once(verdict);
-    if (verdict.kind == Verdict::Kind::taken) return Spool::Fate::delivered;
-    return verdict.kind == Verdict::Kind::refused ? Spool::Fate::refused : Spool::Fate::kept;
+    tell(verdict);
+    if (verdict.kind == Verdict::Kind::taken) {
+      arrived_late_++;
+      if (!suspect.empty()) options_.spool->drop(std::exchange(suspect, ""));
+      if (name == own) delivery = Delivery::arrived;
+      return Spool::Fate::delivered;
+    }
+    if (verdict.kind == Verdict::Kind::refused) {
+      if (name != own) return Spool::Fate::refused;
+      delivery = *verdict.error;  // counted by whoever asked
+      return Spool::Fate::delivered;
+    }
+    if (!suspect.empty() || !is_suspect(name, verdict)) return Spool::Fate::kept;
+    suspect = name;
+    return Spool::Fate::passed_over;
   });
+  return delivery;
+}
+
+// A parcel that a server cannot digest must not keep all others waiting. When the one behind it is taken, it
+// is dropped.
+bool UploadDestination::is_suspect(const std::string& name, const Verdict& verdict) {
+  constexpr int kMostFailures = 10;
+  if (verdict.status < 500) return false;
+  if (first_name_ != name) first_failures_ = 0;
+  first_name_ = name;
+  return ++first_failures_ > kMostFailures;
 }
 
 Verdict UploadDestination::post(const Parcel& parcel, Clock::time_point end) {
@@ -71,16 +113,18 @@ Verdict UploadDestination::post(const Parcel& parcel, Clock::time_point end) {
   if (verdict.kind == Verdict::Kind::taken) {
     counters_.arrived++;
     counters_.bytes += parcel.body.size();
-  } else if (stop_.stop_requested()) {
-    verdict.error =
-        make_error(ErrorCode::failed, "post to {}: no answer before the profiler had to end", peer_.place);
-    verdict.error = with_hint(std::move(*verdict.error), peer_.cure(0));
+  } else if (verdict.retry_after) {
+    not_before_ = Clock::now() + std::min<std::chrono::seconds>(*verdict.retry_after, kLongestPause);
+  } else if (stop_.stop_requested() && verdict.status == 0) {
+    verdict.error = with_hint(
+        make_error(ErrorCode::failed, "post to {}: no answer before the profiler had to end", peer_.place),
+        peer_.cure(0));
   }
   return verdict;
 }
 
 Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) const {
-  if (stop_.stop_requested()) return {Verdict::Kind::later, make_error(ErrorCode::failed, "no time"), {}};
+  if (stop_.stop_requested()) return {Verdict::Kind::later, 0, make_error(ErrorCode::failed, "no time"), {}};
   const auto left = std::max(std::chrono::ceil<milliseconds>(end - Clock::now()), milliseconds(1));
   HttpOptions limits;
   limits.first_byte_timeout = limits.progress_timeout = limits.total_timeout = left;
@@ -104,13 +148,37 @@ bool UploadDestination::pause(const Verdict& verdict, int attempts, Clock::time_
   return !stop_.stop_requested();
 }
 
-void UploadDestination::say_once(const Verdict& verdict) {
+void UploadDestination::tell(const Verdict& verdict) {
+  if (!verdict.error) return troubles_.clear();
+  if (stop_.stop_requested() && !troubles_.empty()) return;  // that it ends explains nothing new
+  Error error = *verdict.error;
+  const bool is_outage = verdict.kind != Verdict::Kind::refused;
+  if (is_outage && options_.spool) error.message += "; profiles wait in " + options_.spool->path();
+  // The words for one trouble may differ: what a server says has a number or a date in it, and one that
+  // closes is seen to end or to break off.
+  if (tell_once(fmt::to_string(verdict.status), error) && is_outage) is_outage_told_ = true;
+}
+
+// Once until it has passed, and now and then if it comes again and again.
+bool UploadDestination::tell_once(const std::string& key, const Error& trouble) {
   constexpr std::size_t kMostTroubles = 8;
-  if (!verdict.error) {
-    said_.clear();
-  } else if (said_.size() < kMostTroubles && said_.insert(verdict.error->message).second && options_.say) {
-    options_.say(*verdict.error);
-  }
+  constexpr auto kNowAndThen = std::chrono::minutes(10);
+  if (!options_.say || troubles_.size() >= kMostTroubles || !troubles_.insert(key).second) return false;
+  const auto now = Clock::now();
+  if (told_.size() > kMostTroubles) told_.clear();
+  const auto [told, is_new] = told_.try_emplace(key, now);
+  if (!is_new && now - told->second < kNowAndThen) return false;
+  told->second = now;
+  options_.say(trouble);
+  return true;
+}
+
+void UploadDestination::tell_when_over() {
+  if (!is_outage_told_ || !troubles_.empty() || must_wait()) return;
+  is_outage_told_ = false;
+  if (options_.say_notice)
+    options_.say_notice(fmt::format("{} takes profiles again, {} had waited", peer_.place, arrived_late_));
+  arrived_late_ = 0;
 }
 
 void UploadDestination::publish_counters() {

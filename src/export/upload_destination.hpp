@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -23,12 +24,13 @@ struct UploadOptions {
 
   std::chrono::milliseconds patience = kUsualPatience;  // with one batch and those that waited before it
   std::optional<Spool> spool;                           // where batches wait for their peer
-  std::function<void(const Error&)> say;                // once per trouble, and not again until it has passed
+  std::function<void(const Error&)> say;                // once per trouble
+  std::function<void(const std::string&)> say_notice;   // when it has passed
 };
 
 // Posts each batch to a peer. What may pass is tried again, after a random pause that grows, or the one that
 // the peer asks for, if there is time before the next batch. What nobody took waits in the spool, and goes
-// first when the peer is back: batches arrive in order.
+// first when the peer is back: batches arrive in order. Who asked for a longer pause gets it, in the spool.
 class UploadDestination final : public Destination {
  public:
   UploadDestination(Peer peer, UploadOptions options)
@@ -42,19 +44,35 @@ class UploadDestination final : public Destination {
  private:
   using Clock = std::chrono::steady_clock;
 
-  Result<Delivery> keep(const Parcel& parcel, Error trouble);
-  void deliver_waiting(Clock::time_point end);
+  // Behind those that wait, which are tried first.
+  Result<Delivery> line_up(const Parcel& parcel, Clock::time_point end);
+  Result<Delivery> post_or_keep(const Parcel& parcel, Clock::time_point end);
+  // Whether others wait, or the peer wants to be left alone for a while.
+  [[nodiscard]] bool must_wait() const;
+  Result<std::string> keep(const Parcel& parcel);
+  // Returns what became of the parcel of this name.
+  Result<Delivery> deliver_waiting(const std::string& own, Clock::time_point end);
   [[nodiscard]] Verdict post(const Parcel& parcel, Clock::time_point end);
   [[nodiscard]] Verdict attempt(const Parcel& parcel, Clock::time_point end) const;
-  [[nodiscard]] bool has_waiting() const { return options_.spool && options_.spool->state().parcels > 0; }
   // False when there would be no time left, or when told to give up.
   bool pause(const Verdict& verdict, int attempts, Clock::time_point end);
-  void say_once(const Verdict& verdict);
+  // Whether the peer has failed over this parcel, and over no other before it, so often that it is to blame.
+  bool is_suspect(const std::string& name, const Verdict& verdict);
+  void tell(const Verdict& verdict);
+  bool tell_once(const std::string& key, const Error& trouble);
+  void tell_when_over();
   void publish_counters();
 
   Peer peer_;
   UploadOptions options_;
-  std::set<std::string> said_;  // troubles that were told since a batch last arrived
+  Clock::time_point not_before_{};  // when the peer wants to be asked again
+
+  std::map<std::string, Clock::time_point> told_;  // troubles, and when they were told last
+  std::set<std::string> troubles_;                 // since a batch last arrived
+  bool is_outage_told_ = false;
+  std::uint64_t arrived_late_ = 0;  // from the spool, since the outage began
+  std::string first_name_;          // of the parcel that the peer failed over
+  int first_failures_ = 0;
   std::stop_source stop_;
   mutable std::mutex mutex_;
   std::condition_variable_any never_;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <future>
 
 #include "base/scratch_fixture.hpp"
@@ -175,26 +176,153 @@ UploadOptions with_spool(const ScratchFolder& folder) {
   return options;
 }
 
+std::vector<std::string> sequences_of(const std::vector<std::string>& bodies) {
+  std::vector<std::string> sequences;
+  for (const std::string& body : bodies) {
+    const std::size_t at = body.find("profile_seq:") + 12;
+    sequences.push_back(body.substr(at, body.find_first_not_of("0123456789", at) - at));
+  }
+  return sequences;
+}
+
 TEST(UploadDestination, WhatNobodyTookGoesFirstWhenThePeerIsBack) {
   const ScratchFolder folder;
-  const std::string come_back = answer(503, "Retry-After: 3600\r\n");  // there is no time to wait for that
-  Agent agent({come_back, come_back, come_back, std::string(kTaken)});
+  const std::string closed = answer(403);
+  Agent agent({closed, closed, closed, std::string(kTaken)});
   UploadOptions options = with_spool(folder);
-  std::vector<std::string> said;
+  std::vector<std::string> said, notices;
   options.say = [&](const Error& error) { said.push_back(error.message); };
+  options.say_notice = [&](const std::string& text) { notices.push_back(text); };
   UploadDestination destination(agent.peer(), std::move(options));
   for (std::uint64_t sequence = 0; sequence < 3; ++sequence)
     EXPECT_EQ(destination.send(Batch::of(small_profile(), sequence)).value_or(Delivery::arrived),
               Delivery::waits);
   EXPECT_EQ(destination.counters().waiting, 3U);
-  EXPECT_EQ(said.size(), 1U);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_THAT(said[0], HasSubstr("answered 403; profiles wait in " + folder.path("spool")));
+  EXPECT_TRUE(notices.empty());
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 3)).value_or(Delivery::waits), Delivery::arrived);
   EXPECT_EQ(destination.counters().waiting, 0U);
   EXPECT_EQ(destination.counters().arrived, 4U);
-  const auto& bodies = agent.bodies();
-  ASSERT_EQ(bodies.size(), 7U);
-  for (std::uint64_t sequence = 0; sequence < 4; ++sequence)
-    EXPECT_THAT(bodies[3 + sequence], HasSubstr(fmt::format("profile_seq:{}", sequence)));
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_THAT(notices[0], HasSubstr("takes profiles again, 4 had waited"));
+  EXPECT_THAT(sequences_of(agent.bodies()), testing::ElementsAre("0", "0", "0", "0", "1", "2", "3"));
+}
+
+TEST(UploadDestination, LeavesAPeerAloneAsLongAsItAsks) {
+  const ScratchFolder folder;
+  Agent agent({answer(503, "Retry-After: 3600\r\n"), std::string(kTaken)});
+  UploadDestination destination(agent.peer(), with_spool(folder));
+  for (std::uint64_t sequence = 0; sequence < 3; ++sequence)
+    EXPECT_EQ(destination.send(Batch::of(small_profile(), sequence)).value_or(Delivery::arrived),
+              Delivery::waits);
+  EXPECT_EQ(agent.bodies().size(), 1U);
+  EXPECT_EQ(destination.counters().waiting, 3U);
+}
+
+TEST(UploadDestination, SaysTheSameTroubleOnceWhateverTheServerAddsToIt) {
+  const ScratchFolder folder;
+  std::vector<std::string> answers;
+  for (int i = 0; i < 5; ++i)
+    answers.push_back(fmt::format("HTTP/1.1 403 No\r\nContent-Length: 9\r\n\r\nrequest {}", i));
+  Agent agent(answers);
+  UploadOptions options = with_spool(folder);
+  int said = 0;
+  options.say = [&](const Error&) { ++said; };
+  UploadDestination destination(agent.peer(), std::move(options));
+  for (std::uint64_t sequence = 0; sequence < 5; ++sequence)
+    EXPECT_TRUE(destination.send(Batch::of(small_profile(), sequence)).ok());
+  EXPECT_EQ(agent.bodies().size(), 5U);
+  EXPECT_EQ(said, 1);
+}
+
+// An agent that fails over one of the batches, and takes the others.
+class PickyAgent {
+ public:
+  explicit PickyAgent(std::string hated)
+      : server_([this, hated = std::move(hated)](const RawServer::Client& client) {
+          const std::string sequence = sequences_of({client.receive_body()})[0];
+          if (sequence != hated) taken_.push_back(sequence);
+          client.send(sequence == hated ? answer(500) : std::string(kTaken));
+        }) {}
+  [[nodiscard]] Peer peer() const {
+    DatadogOptions options;
+    options.agent = {.url = server_.url(), .socket = {}};
+    return datadog_peer(options);
+  }
+  const std::vector<std::string>& taken() {
+    server_.close();
+    return taken_;
+  }
+
+ private:
+  std::vector<std::string> taken_;
+  RawServer server_;
+};
+
+TEST(UploadDestination, GoesPastABatchThatAServerCannotDigest) {
+  const ScratchFolder folder;
+  PickyAgent agent("0");
+  UploadOptions options = with_spool(folder);
+  options.patience = milliseconds(500);
+  UploadDestination destination(agent.peer(), std::move(options));
+  constexpr std::uint64_t kBatches = 12;
+  for (std::uint64_t sequence = 0; sequence < kBatches; ++sequence)
+    EXPECT_TRUE(destination.send(Batch::of(small_profile(), sequence)).ok());
+  EXPECT_EQ(destination.counters().waiting, 0U);
+  EXPECT_EQ(destination.counters().dropped, 1U);
+  EXPECT_THAT(agent.taken(), testing::ElementsAre("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"));
+}
+
+TEST(UploadDestination, WhatCannotWaitIsPostedAtOnce) {
+  const ScratchFolder folder;
+  Agent agent({answer(403), std::string(kTaken)});
+  UploadOptions options = with_spool(folder);
+  UploadDestination destination(agent.peer(), std::move(options));
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value_or(Delivery::arrived), Delivery::waits);
+  // From now on nothing can be written, not even by root.
+  std::filesystem::remove_all(folder.path("spool"));
+  folder.write("spool", "a file in its place");
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 1)).value_or(Delivery::waits), Delivery::arrived);
+  EXPECT_THAT(sequences_of(agent.bodies()), testing::ElementsAre("0", "1"));
+}
+
+TEST(UploadDestination, SaysThatNothingCanWaitAndHowToChangeThat) {
+  const ScratchFolder folder;
+  Agent agent({answer(403)});
+  UploadOptions options = with_spool(folder);
+  std::vector<Error> said;
+  options.say = [&](const Error& error) { said.push_back(error); };
+  UploadDestination destination(agent.peer(), std::move(options));
+  std::filesystem::remove_all(folder.path("spool"));
+  folder.write("spool", "a file in its place");
+  for (std::uint64_t sequence = 0; sequence < 3; ++sequence) {
+    const auto sent = destination.send(Batch::of(small_profile(), sequence));
+    ASSERT_FALSE(sent.ok());
+    EXPECT_THAT(sent.error().message, HasSubstr("answered 403"));
+  }
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_THAT(said[1].message, HasSubstr("what nobody takes is lost now"));
+  EXPECT_THAT(said[1].hint, HasSubstr("--spool-dir"));
+}
+
+TEST(UploadDestination, KeepsWhatIsLeftWhenTheRunEnds) {
+  const ScratchFolder folder;
+  std::promise<void> asked;
+  const RawServer silent([&](const RawServer::Client& client) {
+    asked.set_value();
+    client.wait_until_gone();
+  });
+  UploadOptions options = with_spool(folder);
+  options.patience = std::chrono::hours(1);
+  UploadDestination destination(silent_peer(silent), std::move(options));
+  auto sent = std::async(std::launch::async, [&] { return destination.send(Batch::of(small_profile(), 0)); });
+  asked.get_future().wait();
+  destination.give_up();
+  EXPECT_EQ(sent.get().value_or(Delivery::arrived), Delivery::waits);
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 1)).value_or(Delivery::arrived), Delivery::waits);
+  EXPECT_EQ(destination.counters().waiting, 2U);
+  EXPECT_EQ(silent.requests().size(), 1U);
 }
 
 TEST(UploadDestination, ARefusedKeyKeepsBatchesWaitingAndARefusedBatchDoesNot) {
@@ -203,8 +331,11 @@ TEST(UploadDestination, ARefusedKeyKeepsBatchesWaitingAndARefusedBatchDoesNot) {
   UploadDestination destination(agent.peer(), with_spool(folder));
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value_or(Delivery::arrived), Delivery::waits);
   // The one that waited is taken, the one behind it is too large.
-  EXPECT_TRUE(destination.send(Batch::of(small_profile(), 1)).ok());
-  EXPECT_EQ(destination.counters().dropped, 1U);
+  const auto sent = destination.send(Batch::of(small_profile(), 1));
+  ASSERT_FALSE(sent.ok());
+  EXPECT_THAT(sent.error().message, HasSubstr("answered 413"));
+  EXPECT_EQ(destination.counters().waiting, 0U);
+  EXPECT_EQ(destination.counters().dropped, 0U) << "it is counted as failed";
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 2)).value_or(Delivery::waits), Delivery::arrived);
 }
 

@@ -1,29 +1,35 @@
 #include "export/verdict.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
+
+#include "export/retry_after.hpp"
 
 namespace ddprof {
 
 namespace {
 
-// The first line of what a server says, without what could move a cursor.
-std::string first_words(std::string_view body) {
-  constexpr std::size_t kMaxShown = 100;
-  std::string words(body.substr(0, std::min(body.find_first_of("\r\n"), kMaxShown)));
+// Without what could move a cursor: controls, and bytes that some terminals read as such.
+std::string harmless(std::string_view text, std::size_t most) {
+  std::string shown(text.substr(0, most));
   std::replace_if(
-      words.begin(), words.end(), [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }, '?');
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return shown;
+}
+
+// The first line of what a server says.
+std::string first_words(std::string_view body) {
+  constexpr std::size_t kMostShown = 100;
+  const std::string words = harmless(body.substr(0, body.find_first_of("\r\n")), kMostShown);
   return words.empty() ? "" : ": " + words;
 }
 
-// A number of seconds; dates, which nobody sends here, are not read.
-std::optional<std::chrono::seconds> parse_retry_after(std::string_view text) {
-  std::uint32_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return std::chrono::seconds(seconds);
+// Up to its query, which may hold what is nobody's business.
+std::string destination_of(std::string_view location) {
+  constexpr std::size_t kMostShown = 200;
+  if (location.empty()) return "";
+  return ", redirected to " + harmless(location.substr(0, location.find('?')), kMostShown);
 }
 
 Verdict::Kind kind_of(unsigned status, const Peer& peer) {
@@ -37,21 +43,19 @@ Verdict::Kind kind_of(unsigned status, const Peer& peer) {
 
 }  // namespace
 
-Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer) {
+Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer, Nanoseconds now) {
   using Kind = Verdict::Kind;
   if (!answer) {
     // It did not get as far as the peer if even the request makes no sense.
     const bool is_ours = answer.error().code == ErrorCode::invalid_argument;
-    return {is_ours ? Kind::closed : Kind::later, with_hint(answer.error(), peer.cure(0)), {}};
+    return {is_ours ? Kind::closed : Kind::later, 0, with_hint(answer.error(), peer.cure(0)), {}};
   }
   const Kind kind = kind_of(answer->status, peer);
-  if (kind == Kind::taken) return {};
-  const std::string there =
-      answer->location.empty() ? "" : fmt::format(", redirected to {}", answer->location.substr(0, 200));
+  if (kind == Kind::taken) return {.status = answer->status, .error = {}, .retry_after = {}};
   Error error = make_error(ErrorCode::failed, "post to {}: answered {}{}{}", peer.place, answer->status,
-                           there, first_words(answer->body));
-  return {kind, with_hint(std::move(error), peer.cure(answer->status)),
-          parse_retry_after(answer->retry_after)};
+                           destination_of(answer->location), first_words(answer->body));
+  return {kind, answer->status, with_hint(std::move(error), peer.cure(answer->status)),
+          parse_retry_after(answer->retry_after, now)};
 }
 
 }  // namespace ddprof

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "export/peer.hpp"
 #include "net/http_post.hpp"
@@ -20,10 +21,12 @@ struct Verdict {
     refused,  // never this parcel; perhaps the next one
   };
   Kind kind = Kind::taken;
+  unsigned status = 0;                              // 0: no answer
   std::optional<Error> error;                       // but for `taken`; it has a cure
   std::optional<std::chrono::seconds> retry_after;  // not before
 };
 
-Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer);
+// `now`: Unix time, for peers that name a date.
+Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer, Nanoseconds now = unix_now());
 
 }  // namespace ddprof

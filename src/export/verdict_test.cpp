@@ -46,8 +46,13 @@ TEST(Verdict, QuotesOneHarmlessLine) {
 
 TEST(Verdict, ReadsWhenToComeBack) {
   EXPECT_EQ(verdict(429, "", "17").retry_after, std::chrono::seconds(17));
-  for (const char* text : {"", "-1", "1.5", "99999999999", "Fri, 31 Dec 1999 23:59:59 GMT"})
-    EXPECT_EQ(verdict(429, "", text).retry_after, std::nullopt) << text;
+  EXPECT_EQ(verdict(429, "", "Fri, 31 Dec 1999 23:59:59 GMT").retry_after, std::chrono::seconds(0));
+  EXPECT_EQ(verdict(429, "", "soon").retry_after, std::nullopt);
+}
+
+TEST(Verdict, NamesWhereItWasRedirectedToWithoutWhatIsNobodysBusiness) {
+  const auto redirected = judge(HttpPostAnswer{302, "", "https://login\x9b/in?token=secret", ""}, agent());
+  EXPECT_EQ(redirected.error->message, "post to http://agent: answered 302, redirected to https://login?/in");
 }
 
 }  // namespace

@@ -1,0 +1,210 @@
+"""When nobody takes profiles they wait on the disk, in their order, and arrive once each."""
+
+import contextlib
+import glob
+import os
+import re
+import socket
+import subprocess
+import threading
+import unittest
+
+import agent
+import harness
+
+IDLE = ["sh", "-c", "while sleep 0.1; do :; done"]
+
+
+def free_port():
+    """One that nobody listens at. The next server may have it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def sequences(posts):
+    """Of each run, in the order of arrival."""
+    runs = {}
+    for post in posts:
+        runs.setdefault(post.tags["runtime-id"], []).append(int(post.tags["profile_seq"]))
+    return list(runs.values())
+
+
+class Run:
+    """A ddprof beside a program that does little, with a spool and a log of its own, or those of another run."""
+
+    def __init__(self, test, port, *options, period=1, spool=None, program=IDLE, log=None):
+        number = next(test.numbers)
+        self.test, self.spool, self.log = test, spool or test.path("spool%d" % number), log or test.path("log%d" % number)
+        command = [test.binary, "-u", str(period), "-U", "http://127.0.0.1:%d" % port, "--spool-dir", self.spool, "--log-mode", self.log,
+                   "-l", "notice", *options, *program]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                        env=test.environment(), cwd=test.folder)
+        test.addCleanup(self.process.kill)
+
+    def parcels(self):
+        return sorted(glob.glob(os.path.join(self.spool, "*", "*.parcel")))
+
+    def wait_for_parcels(self, count):
+        harness.wait_for(lambda: len(self.parcels()) >= count, 30 + 2 * count, "%d profiles on the disk" % count)
+
+    def said(self):
+        """Each with its cure."""
+        text = harness.read_text(self.log) if os.path.exists(self.log) else ""
+        return re.findall(r"\S+Z ddprof\[\d+\]: (.*(?:\n  try: .*)?)", text)
+
+    def end(self):
+        self.process.terminate()
+        return self.wait()
+
+    def wait(self):
+        _, stderr = self.process.communicate(timeout=60)
+        return stderr
+
+
+def worker_memory(test):
+    """The resident memory of the largest of our processes, in KiB."""
+    largest = 0
+    for pid in harness.processes_of(test.binary):
+        with contextlib.suppress(OSError):
+            largest = max(largest, int(re.search(r"VmRSS:\s+(\d+)", harness.read_text("/proc/%d/status" % pid)).group(1)))
+    return largest
+
+
+class Outage(harness.SystemTest):
+    periods = 8
+
+    def test_all_that_waited_arrives_once_and_in_order(self):
+        port = free_port()
+        run = Run(self, port)
+        run.wait_for_parcels(3)
+        before = worker_memory(self)
+        run.wait_for_parcels(self.periods)
+        self.growth = worker_memory(self) - before
+        self.assertLess(self.growth, 2048, "KiB more than after three periods")
+        self.waited = len(run.parcels())
+        self.spool_bytes = sum(os.path.getsize(path) for path in run.parcels())
+        receiver = agent.Agent(self, port=port)
+        receiver.wait_for_posts(self.periods + 1)
+        harness.wait_for(lambda: not run.parcels(), 30, "an empty spool")
+        run.end()
+        self.wait_until_profiler_ends()
+        self.assertEqual(receiver.problems, [])
+        self.assertEqual(sequences(receiver.posts), [list(range(len(receiver.posts)))])
+        self.assertGreaterEqual(len(receiver.posts), self.periods + 2)
+        self.assertEqual(len(run.said()), 2, run.said())
+        self.assertRegex(run.said()[0], r"Connection refused; profiles wait in %s/http_127.0.0.1_\d+-[0-9a-f]{8}\n  try: start the agent" % run.spool)
+        self.assertRegex(run.said()[1], r"^http://127.0.0.1:%d takes profiles again, \d+ had waited$" % port)
+
+    def test_a_later_run_drains_what_an_earlier_one_left(self):
+        port = free_port()
+        first = Run(self, port, "--exit-timeout", "1", program=["sleep", "2.4"])
+        first.wait()
+        self.wait_until_profiler_ends()
+        left = len(first.parcels())
+        self.assertGreaterEqual(left, 3, "two periods and the rest\n%s" % first.said())
+        receiver = agent.Agent(self, port=port)
+        second = Run(self, port, spool=first.spool, program=["sleep", "0.2"])
+        second.wait()
+        self.wait_until_profiler_ends()
+        self.assertEqual(sequences(receiver.posts), [list(range(left)), [0]])
+        self.assertEqual((second.parcels(), second.said()), ([], []))
+
+    def test_several_share_a_spool(self):
+        port, runs = free_port(), []
+        for _ in range(3):
+            runs.append(Run(self, port, spool=self.path("shared")))
+        runs[0].wait_for_parcels(9)
+        receiver = agent.Agent(self, port=port)
+        receiver.wait_for_posts(9)
+        for run in runs:
+            run.end()
+        self.wait_until_profiler_ends()
+        last = Run(self, port, spool=self.path("shared"), program=["true"])  # takes what one left while another delivered
+        last.wait()
+        self.wait_until_profiler_ends()
+        self.assertEqual(receiver.problems, [])
+        self.assertEqual(len(sequences(receiver.posts)), 4)
+        for run in sequences(receiver.posts):
+            self.assertEqual(run, list(range(len(run))))
+
+    def test_the_oldest_make_room_and_are_counted(self):
+        port = free_port()
+        first = Run(self, port, program=["sleep", "0.2"])
+        first.wait()
+        self.wait_until_profiler_ends()
+        original, = first.parcels()
+        with open(original, "rb") as file:
+            content = file.read()
+        for number in range((1 << 20) // len(content) + 1):  # so that 1 MiB is not enough
+            with open(os.path.join(os.path.dirname(original), "%020d-00000000.parcel" % (number + 1)), "wb") as file:
+                file.write(content)
+        run = Run(self, port, "--spool-size", "1", spool=first.spool)
+        harness.wait_for(lambda: len(run.parcels()) > 2 and run.parcels()[0] != original and sum(map(os.path.getsize, run.parcels())) <= 1 << 20,
+                         30, "the spool within its bound")
+        time_of_drop = len(run.parcels())
+        harness.wait_for(lambda: not any(path.endswith("%020d-00000000.parcel" % 2) for path in run.parcels()), 30, "one more period")
+        receiver = agent.Agent(self, port=port)
+        harness.wait_for(lambda: not run.parcels(), 30, "an empty spool")
+        run.end()
+        self.wait_until_profiler_ends()
+        self.assertGreater(time_of_drop, 2)
+        own = [post for post in receiver.posts if post.tags["runtime-id"] == receiver.posts[-1].tags["runtime-id"]]
+        self.assertTrue(any(re.match(r"export: of the profiles, .*\d+ had to be dropped from there", comment) for comment in own[-1].profile.comments),
+                        own[-1].profile.comments)
+
+    @harness.needs_root
+    def test_profiling_goes_on_with_a_full_disk(self):
+        small = self.path("small")
+        os.makedirs(small)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", small], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", small])
+        is_down = threading.Event()
+        is_down.set()
+        receiver = agent.Agent(self, answer=lambda handler: is_down.is_set() and (handler.send_error(503) or True))
+        run = Run(self, receiver.server.server_address[1], spool=small)
+        run.wait_for_parcels(1)
+        filler = os.path.join(small, "filler")
+        with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        harness.wait_for(lambda: len(run.said()) >= 2, 30, "a word about the disk")
+        self.assertRegex(run.said()[1], r"^write to %s/\S+: No space left on device; what nobody takes is lost now\n  try: .*--spool-dir" % small)
+        goal = receiver.requests + 12  # three for one that waits and three for the new one, at most: by then one was lost
+        harness.wait_for(lambda: receiver.requests >= goal, 30, "some periods")
+        is_down.clear()
+        receiver.wait_for_posts(3)  # although nothing can wait
+        os.unlink(filler)
+        run.end()
+        self.wait_until_profiler_ends()
+        numbers, = sequences(receiver.posts)
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertEqual(numbers[0], 0)
+        self.assertLess(len(numbers), numbers[-1] + 1, "some were lost")
+        self.assertRegex("\n".join(receiver.posts[-1].profile.comments), r"export: of the profiles, \d+ failed")
+
+    @harness.needs_root
+    def test_parcels_wait_without_privileges_too(self):
+        for options in (["--drop-caps"], ["--switch-user", "nobody"]):
+            with self.subTest(options):
+                port = free_port()
+                run = Run(self, port, *options)
+                run.wait_for_parcels(2)
+                receiver = agent.Agent(self, port=port)
+                receiver.wait_for_posts(3)
+                run.end()
+                self.wait_until_profiler_ends()
+                self.assertEqual(sequences(receiver.posts), [list(range(len(receiver.posts)))])
+                self.assertEqual(run.parcels(), [])
+
+    def test_the_end_of_a_run_does_not_wait_for_an_agent_that_hangs(self):
+        for seconds in ("0", "1"):
+            run = Run(self, agent.SilentAgent(self).port, "--exit-timeout", seconds, period=60, program=["true"])
+            run.wait()
+            self.wait_until_profiler_ends(8)  # it would have waited ten seconds
+            self.assertEqual(len(run.parcels()), 1)
+            self.assertEqual(len(run.said()), 1)
+            self.assertIn("no answer before the profiler had to end; profiles wait in", run.said()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()
