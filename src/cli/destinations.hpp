@@ -16,6 +16,10 @@ std::string user_folder(const char* variable, const char* below_home);
 // One profile for the whole run, or one per period.
 bool is_periodic(const Options& options);
 
+// How to look at profiles that nobody takes, which are kept in the user's state directory; empty where they
+// have another place.
+std::string kept_notice(const Options& options, Pid target);
+
 // Files when they are asked for, or when nobody takes profiles; and everybody who does. `say` is told of
 // troubles on the way.
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
