@@ -83,7 +83,7 @@ class Intake(IntakeTest):
 
     def test_without_a_key_nothing_starts(self):
         for options in ([], ["--api-key", "tooshort"]):
-            result = self.ddprof("--agentless", *options, "true")
+            result = self.ddprof("--agentless", *options, "/bin/true")
             self.assertNotEqual(result.returncode, 0)
             self.assert_one_clear_line(result.stderr, "API key", "DD_API_KEY")
             self.assertNotIn("tooshort", result.stderr)
@@ -124,7 +124,11 @@ def parse_form(path, headers, body):
     from werkzeug.formparser import parse_form_data
     _, fields, files = parse_form_data({"REQUEST_METHOD": "POST", "CONTENT_TYPE": headers["Content-Type"], "CONTENT_LENGTH": str(len(body)),
                                         "wsgi.input": io.BytesIO(body)}, silent=False)
-    return path, dict(headers), dict(fields.lists()), {name: (file.filename, file.read()) for name, file in files.items()}
+    contents = {}
+    for name, file in files.items():
+        with file:
+            contents[name] = (file.filename, file.read())
+    return path, dict(headers), dict(fields.lists()), contents
 
 
 class Forms(IntakeTest):
@@ -218,7 +222,7 @@ class AgentThatNobodyNamed(IntakeTest):
         target = subprocess.Popen(self.split(60), stdout=subprocess.DEVNULL)
         self.addCleanup(target.wait)
         self.addCleanup(target.kill)
-        result = self.ddprof("-p", str(target.pid), "-d", "1")
+        result = self.ddprof("-p", str(target.pid), "-d", "1", env=dict(self.environment(), XDG_STATE_HOME=self.path("state")))
         self.assertEqual(result.returncode, 0, result.stderr)
         commands = re.findall(r"no agent: .*; ddprof (report \S+)\n", result.stderr)
         self.assertEqual(len(commands), 1, result.stderr)
