@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <string_view>
 
@@ -12,6 +11,7 @@
 #include "export/datadog_peer.hpp"
 #include "export/intake_address.hpp"
 #include "process/confinement.hpp"
+#include "process/service_name.hpp"
 
 namespace ddprof {
 
@@ -70,9 +70,9 @@ std::vector<std::pair<std::string, std::string>> origin_headers(const Options& o
     headers.emplace_back("Datadog-Container-ID", confinement->container_id);
   if (const std::string entity = read_entity_id(target); !entity.empty())
     headers.emplace_back("Datadog-Entity-ID", entity);
-  // The program's environment is ours; that of a process that is attached to is not.
-  const char* external = options.program.empty() ? nullptr : std::getenv("DD_EXTERNAL_ENV");
-  if (external != nullptr && *external != '\0' && is_printable(external))
+  constexpr std::size_t kLongestValue = 500;  // it is a process that says it
+  const std::string external = read_variable(target, "DD_EXTERNAL_ENV");
+  if (!external.empty() && external.size() <= kLongestValue && is_printable(external))
     headers.emplace_back("Datadog-External-Env", external);
   return headers;
 }

@@ -143,8 +143,8 @@ struct Options {
 
   // What the settings mean together.
   std::vector<EventSpec>
-      events;  // from event_texts, else from the preset; never empty for a profiling command
-  bool samples_kernel = false;       // known once the events are open
+      events;                   // from event_texts, else from the preset; never empty for a profiling command
+  bool samples_kernel = false;  // known once the events are open
   std::vector<std::string> notices;  // one line each, to be told once: a preset that is only partly supported
 
   std::vector<Origin> origins;  // by position in option_table(); empty: all defaults

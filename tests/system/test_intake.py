@@ -289,11 +289,18 @@ class Containers(IntakeTest):
             self.assertEqual(headers["Datadog-Entity-ID"], "in-%d" % os.stat(folder).st_ino)
             self.assertNotIn("Datadog-Container-ID", headers)
 
-    def test_what_the_orchestrator_says_of_a_program_goes_with_it(self):
-        receiver = agent.Agent(self)
-        self.ddprof("-U", receiver.url, *self.split(0.3), env=dict(self.environment(), DD_EXTERNAL_ENV="it-false,cn-shop,pu-1"))
-        self.assertEqual(receiver.wait_for_posts(1)[0].headers["Datadog-External-Env"], "it-false,cn-shop,pu-1")
+    def test_what_the_orchestrator_says_of_a_process_goes_with_it(self):
+        receiver, external = agent.Agent(self), "it-false,cn-shop,pu-1"
+        labelled = dict(self.environment(), DD_EXTERNAL_ENV=external)
+        self.ddprof("-U", receiver.url, *self.split(0.3), env=labelled)
         self.wait_until_profiler_ends()
+        self.assertEqual(receiver.wait_for_posts(1)[0].headers["Datadog-External-Env"], external)
+        target = subprocess.Popen(self.split(60), stdout=subprocess.DEVNULL, env=labelled)
+        try:
+            self.assertEqual(self.headers_for(target.pid).headers["Datadog-External-Env"], external)
+        finally:
+            target.kill()
+            target.wait()
 
     def test_tags_describe_machine_and_profiler(self):
         receiver = agent.Agent(self)
