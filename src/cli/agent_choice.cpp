@@ -1,15 +1,17 @@
 #include "cli/agent_choice.hpp"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <string_view>
 
 #include "cli/option_table.hpp"
 #include "export/datadog_peer.hpp"
+#include "export/intake_address.hpp"
 #include "process/confinement.hpp"
+#include "process/service_name.hpp"
 
 namespace ddprof {
 
@@ -17,8 +19,10 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::string_view kArchitectureTag = "amd64";
+constexpr std::string_view kPlatformTag = "x86_64-unknown-linux-gnu";
 #elif defined(__aarch64__)
 constexpr std::string_view kArchitectureTag = "arm64";
+constexpr std::string_view kPlatformTag = "aarch64-unknown-linux-gnu";
 #endif
 
 // RFC 9562, version 4.
@@ -43,6 +47,11 @@ DatadogIdentity identity_of(const Options& options, const std::string& name, Pid
           .process_id = options.global ? 0 : to_int(target),
           .host = machine.nodename,
           .architecture = std::string(kArchitectureTag),
+          .platform = std::string(kPlatformTag),
+          .cores = ::sysconf(_SC_NPROCESSORS_CONF),
+          .online_cores = ::sysconf(_SC_NPROCESSORS_ONLN),
+          .includes_kernel = options.samples_kernel,
+          .has_remote_symbols = options.remote_symbolization,
           .kernel_release = machine.release,
           .kernel_version = machine.version,
           .tags = options.tags};
@@ -56,13 +65,14 @@ bool is_printable(std::string_view text) {
 std::vector<std::pair<std::string, std::string>> origin_headers(const Options& options, Pid target) {
   std::vector<std::pair<std::string, std::string>> headers;
   if (options.global) return headers;
-  if (const auto confinement = read_confinement(target); confinement && !confinement->container_id.empty()) {
+  const auto confinement = read_confinement(target);
+  if (!confinement->container_id.empty())
     headers.emplace_back("Datadog-Container-ID", confinement->container_id);
-    headers.emplace_back("Datadog-Entity-ID", "ci-" + confinement->container_id);
-  }
-  // The program's environment is ours; that of a process that is attached to is not.
-  const char* external = options.program.empty() ? nullptr : std::getenv("DD_EXTERNAL_ENV");
-  if (external != nullptr && *external != '\0' && is_printable(external))
+  if (const std::string entity = read_entity_id(target); !entity.empty())
+    headers.emplace_back("Datadog-Entity-ID", entity);
+  constexpr std::size_t kLongestValue = 500;  // it is a process that says it
+  const std::string external = read_variable(target, "DD_EXTERNAL_ENV");
+  if (!external.empty() && external.size() <= kLongestValue && is_printable(external))
     headers.emplace_back("Datadog-External-Env", external);
   return headers;
 }
@@ -71,17 +81,22 @@ std::vector<std::pair<std::string, std::string>> origin_headers(const Options& o
 
 std::optional<AgentAddress> chosen_agent(const Options& options) {
   const bool has_host = was_named(options, "host") && !options.host.empty();
-  const bool is_named = !options.url.empty() || has_host || was_named(options, "port");
+  const bool is_named = !options.url.empty() || has_host || was_named(options, "port") || options.agentless;
   if (!options.do_export || !is_named) return std::nullopt;
-  auto agent =
-      AgentAddress::parse(options.url, options.host.empty() ? "localhost" : options.host, options.port);
-  return agent ? std::optional(std::move(agent).value()) : std::nullopt;
+  auto place =
+      options.agentless
+          ? intake_address(options.url, options.site)
+          : AgentAddress::parse(options.url, options.host.empty() ? "localhost" : options.host, options.port);
+  return place ? std::optional(std::move(place).value()) : std::nullopt;
 }
 
 Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target) {
   return datadog_peer({.agent = agent,
+                       .api_key = options.agentless ? options.api_key : "",
+                       .format = options.intake_format,
                        .identity = identity_of(options, name, target),
-                       .headers = origin_headers(options, target)});
+                       .headers = origin_headers(options, target),
+                       .certificate_file = options.ca_file});
 }
 
 }  // namespace ddprof

@@ -10,8 +10,8 @@
 
 namespace ddprof {
 
-// The agent that profiles go to: the one that the command line, the environment or a file names. None by
-// default.
+// Where Datadog's profiles go: the agent that the command line, the environment or a file names, or that was
+// found on this machine (see find_agent); with --agentless, the intake. None: nowhere.
 std::optional<AgentAddress> chosen_agent(const Options& options);
 
 // `name` is the service when nobody gave it one.

@@ -143,6 +143,7 @@ class Splitter {
     }
     if (!value) value = is_flag(row) ? flag_word(row) : TRY(next_word(row, written));
     if (row.name == "event" && *value == "help") words_.command = Command::help_events;
+    if (row.is_secret) words_.secrets.push_back(*value);
     words_.assignments.push_back({option, std::string(*value)});
     return {};
   }

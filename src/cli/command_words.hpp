@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -20,7 +21,8 @@ struct CommandWords {
   std::vector<Assignment> assignments;  // in the order given
   std::vector<std::string>
       positionals;  // wrap, record: the program and its arguments, untouched; report, convert: files
-  bool has_double_dash = false;  // the program was set off with --
+  std::vector<std::string_view> secrets;  // values of secret options, where they stand in the arguments
+  bool has_double_dash = false;           // the program was set off with --
 };
 
 // `args` without the program's own name. The first word decides whether this is a subcommand. Options end at

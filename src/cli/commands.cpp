@@ -7,6 +7,7 @@
 #include "cli/config_file.hpp"
 #include "cli/convert.hpp"
 #include "cli/doctor_command.hpp"
+#include "cli/found_agent.hpp"
 #include "cli/help.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report.hpp"
@@ -121,9 +122,11 @@ int run_command(const Options& options) {
     say_error(written.error());
     return 1;
   }
-  if (options.show_config) print_to_standard_error(show_config(options));
+  Options complete = options;
+  find_agent(complete, agent_probe());
+  if (options.show_config) print_to_standard_error(show_config(complete));
   if (options.command == Command::configuration) return 0;
-  return run_profiling(options);
+  return run_profiling(complete);
 }
 
 }  // namespace ddprof

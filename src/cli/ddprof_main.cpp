@@ -2,11 +2,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/read_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/option_parser.hpp"
 #include "cli/profiling_request.hpp"
+#include "cli/secret_arguments.hpp"
 #include "runtime/privileges.hpp"
 #include "runtime/program.hpp"
 #include "runtime/standard_streams.hpp"
@@ -23,8 +25,10 @@ int main(int count, char** arguments) {
     return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
   };
   auto read = [](const std::string& path) { return read_file(path); };
-  auto options = parse_options(
-      std::span<const char* const>(arguments, static_cast<std::size_t>(count)).subspan(1), environment, read);
+  const auto words = std::span<char* const>(arguments, static_cast<std::size_t>(count)).subspan(1);
+  const std::vector<const char*> readable(words.begin(), words.end());
+  auto options = parse_options(readable, environment, read);
+  hide_secret_arguments(words);
   if (!options) {
     say_error(options.error());
     return kExitUsage;

@@ -152,6 +152,15 @@ std::string user_folder(const char* variable, const char* below_home) {
   return base.empty() ? "" : base + "/ddprof";
 }
 
+std::string kept_notice(const Options& options, Pid target) {
+  const std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
+  const bool is_kept = options.output.empty() && options.debug_pprof_prefix.empty() &&
+                       options.command != Command::record && !has_peers(options);
+  if (!is_kept || folder.empty()) return {};
+  return fmt::format("no agent: profiles are kept on this machine; ddprof report {}/{}-{}-000000.pb.gz",
+                     folder, name_of_target(options, target), to_int(target));
+}
+
 bool is_periodic(const Options& options) {
   if (has_peers(options)) return true;
   if (!options.debug_pprof_prefix.empty()) return true;

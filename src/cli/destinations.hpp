@@ -16,6 +16,10 @@ std::string user_folder(const char* variable, const char* below_home);
 // One profile for the whole run, or one per period.
 bool is_periodic(const Options& options);
 
+// How to look at profiles that nobody takes, which are kept in the user's state directory; empty where they
+// have another place.
+std::string kept_notice(const Options& options, Pid target);
+
 // What is heard of profiles on their way: troubles, and that they are over.
 struct Voice {
   std::function<void(const Error&)> say;

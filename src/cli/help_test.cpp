@@ -75,7 +75,7 @@ TEST(Help, TheConfigurationIsShownAsReviewed) {
 
 TEST(ShowConfig, SaysWhereEachValueCameFrom) {
   OptionFixture fixture;
-  fixture.variables = {{"DD_ENV", "staging"}, {"DD_SITE", "datadoghq.eu"}};
+  fixture.variables = {{"DD_ENV", "staging"}, {"DD_PROFILING_NATIVE_SOCKET", "/run/x"}};
   fixture.files["./ddprof.toml"] = "\nupload_period = 30\n";
   const auto options = fixture.parse({"-F", "49", "/usr/bin/server"});
   ASSERT_TRUE(options.ok());
@@ -85,7 +85,7 @@ TEST(ShowConfig, SaysWhereEachValueCameFrom) {
     return text.substr(start, text.find('\n', start) - start);
   };
   EXPECT_THAT(line("environment"), testing::AllOf(HasSubstr("staging"), HasSubstr("DD_ENV")));
-  EXPECT_THAT(line("site"), HasSubstr("DD_SITE (accepted, no effect"));
+  EXPECT_THAT(line("socket"), HasSubstr("DD_PROFILING_NATIVE_SOCKET (accepted, no effect"));
   EXPECT_THAT(line("upload-period"), testing::AllOf(HasSubstr("30"), HasSubstr("./ddprof.toml:2")));
   EXPECT_THAT(line("frequency"), testing::AllOf(HasSubstr("49"), HasSubstr("command line")));
   EXPECT_THAT(line("service"), testing::AllOf(HasSubstr("server"), HasSubstr("default: the program's name")));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/intake_rules.hpp"
 #include "cli/option_table.hpp"
 #include "export/agent_address.hpp"
 #include "export/datadog_tags.hpp"
@@ -167,7 +168,7 @@ Result<void> check_filters(const Options& options) {
 // An address that somebody typed must be right. One that a whole cluster has in its environment may be meant
 // for others: it is told and left alone.
 Result<void> check_agent_url(Options& options) {
-  if (options.url.empty()) return {};
+  if (options.url.empty() || options.agentless) return {};
   auto agent = AgentAddress::parse(options.url, {}, 0);
   if (agent) return {};
   const Origin& origin = origin_of(options, "url");
@@ -249,6 +250,7 @@ Result<void> apply_option_rules(Options& options) {
   TRY(check_duration(options));
   TRY(check_privileges(options));
   TRY(check_filters(options));
+  TRY(check_intake(options));
   TRY(check_agent_url(options));
   check_tags(options);
   choose_service(options);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "collect/event_spec.hpp"
+#include "export/datadog_forms.hpp"
+#include "export/intake_address.hpp"
 
 namespace ddprof {
 
@@ -35,8 +37,6 @@ enum class Command : std::uint8_t {
 // In the order of the words in the option table.
 enum class Engine : std::uint8_t { automatic, perf };
 enum class LogLevel : std::uint8_t { debug, informational, notice, warning, error };
-
-enum class IntakeFormat : std::uint8_t { version_4, version_3, form };
 
 // Where a value came from. Later kinds win over earlier ones.
 struct Origin {
@@ -92,7 +92,7 @@ struct Options {
   std::int64_t port = 8126;
   std::string api_key;
   bool agentless = false;
-  std::string site;
+  std::string site = std::string(kUsualSite);
   IntakeFormat intake_format = IntakeFormat::version_4;
   std::string otlp_endpoint;
   std::string otlp_headers;
@@ -104,6 +104,7 @@ struct Options {
   std::int64_t spool_hours = 24;
   std::int64_t exit_timeout_seconds = 5;
   bool do_export = true;
+  bool find_agent = true;
   bool remote_symbolization = false;
   std::int64_t upload_period_seconds = 59;
   std::int64_t worker_period = 240;
@@ -142,7 +143,8 @@ struct Options {
 
   // What the settings mean together.
   std::vector<EventSpec>
-      events;  // from event_texts, else from the preset; never empty for a profiling command
+      events;                   // from event_texts, else from the preset; never empty for a profiling command
+  bool samples_kernel = false;  // known once the events are open
   std::vector<std::string> notices;  // one line each, to be told once: a preset that is only partly supported
 
   std::vector<Origin> origins;  // by position in option_table(); empty: all defaults

@@ -32,6 +32,12 @@ void choose_processes(const Options& options, SessionOptions& session) {
   if (options.maximum_pids >= 0) session.max_processes = static_cast<std::size_t>(options.maximum_pids);
 }
 
+// A program that is wrapped takes over our own process.
+Pid target_of(const Options& options) {
+  if (options.global) return Pid{};
+  return Pid{options.pid ? static_cast<std::int32_t>(*options.pid) : ::getpid()};
+}
+
 PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
@@ -104,6 +110,8 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
   request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
+  if (std::string kept = kept_notice(options, target_of(options)); !kept.empty())
+    request.session.notices.push_back(std::move(kept));
   request.session.service = options.service;
   choose_processes(options, request.session);
   if (is_periodic(options)) {
@@ -135,8 +143,11 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.say_error = [journal](const Error& error) { journal.say(error); };
   request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
   request.make_destination = [options, voice = Voice{request.say_error, request.say_notice},
-                              directory = std::filesystem::current_path(no_directory).string()](Pid target) {
-    return make_destination(options, directory, target, voice);
+                              directory = std::filesystem::current_path(no_directory).string()](
+                                 Pid target, bool samples_kernel) {
+    Options known = options;
+    known.samples_kernel = samples_kernel;
+    return make_destination(known, directory, target, voice);
   };
   request.session.exit_timeout = std::chrono::seconds(options.exit_timeout_seconds);
   request.session.on_period = metrics_reporter(options, journal);

@@ -39,9 +39,12 @@ std::string info_of(const DatadogIdentity& identity) {
       object_of({{"version", DDPROF_VERSION}, {"activation", "manual"}}));
 }
 
+// Nothing for 0.
+std::string number_text(std::int64_t number) { return number > 0 ? std::to_string(number) : ""; }
+
 }  // namespace
 
-DatadogTags tags_of(const DatadogIdentity& identity, std::uint64_t sequence) {
+DatadogTags tags_of(const DatadogIdentity& identity, const DatadogEvent& event) {
   DatadogTags tags;
   tags.add("service", identity.service);
   tags.add("env", identity.environment);
@@ -52,10 +55,16 @@ DatadogTags tags_of(const DatadogIdentity& identity, std::uint64_t sequence) {
   tags.add("runtime_os", "linux");
   tags.add("runtime_arch", identity.architecture);
   tags.add("runtime-id", identity.runtime_id);
-  tags.add("process_id", identity.process_id > 0 ? std::to_string(identity.process_id) : "");
+  tags.add("process_id", number_text(identity.process_id));
   tags.add("profiler_version", DDPROF_VERSION);
-  tags.add("profile_seq", std::to_string(sequence));
+  tags.add("profile_seq", std::to_string(event.sequence));
+  tags.add("number_of_cpu_cores", number_text(identity.cores));
+  tags.add("number_hw_concurent_threads", number_text(identity.online_cores));  // so it is spelled there
+  if (identity.includes_kernel) tags.add("include_kernel", *identity.includes_kernel ? "true" : "false");
+  if (identity.has_remote_symbols) tags.add("remote_symbols", "yes");
+  for (const std::string& label : event.dimensions) tags.add_another("ddprof.custom_ctx", label);
   tags.add_all(identity.tags);
+  tags.add("runtime_platform", identity.platform);
   return tags;
 }
 
@@ -77,7 +86,7 @@ std::string event_json(const DatadogIdentity& identity, const DatadogEvent& even
     append_json_string(names, attachment.name);
   }
   std::string tags;
-  append_json_string(tags, tags_of(identity, event.sequence).joined());
+  append_json_string(tags, tags_of(identity, event).joined());
   return fmt::format(R"({{"attachments":[{}],"tags_profiler":{},"start":"{}","end":"{}","family":"native",)"
                      R"("version":"4","internal":{{}},"info":{}}})",
                      names, tags, rfc3339(event.start), rfc3339(event.end), info_of(identity));

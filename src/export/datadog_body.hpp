@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,12 @@ struct DatadogIdentity {
   std::string runtime_id;       // a UUID
   std::int64_t process_id = 0;  // 0: of many processes
   std::string host;
-  std::string architecture;  // as Datadog names it: amd64
+  std::string architecture;       // as Datadog names it: amd64
+  std::string platform;           // what the profiler was built for: x86_64-unknown-linux-gnu
+  std::int64_t cores = 0;         // of the machine; 0: unknown
+  std::int64_t online_cores = 0;  // of these, the ones in use
+  std::optional<bool> includes_kernel;
+  bool has_remote_symbols = false;  // addresses are to be named by the backend
   std::string kernel_release, kernel_version;
   std::string tags;  // the user's, as in DD_TAGS
 };
@@ -27,9 +33,10 @@ struct DatadogIdentity {
 struct DatadogEvent {
   Nanoseconds start{}, end{};  // Unix time
   std::uint64_t sequence = 0;
+  std::vector<std::string> dimensions = {};  // labels of its samples that a viewer may group by: container_id
 };
 
-DatadogTags tags_of(const DatadogIdentity& identity, std::uint64_t sequence);
+DatadogTags tags_of(const DatadogIdentity& identity, const DatadogEvent& event);
 
 // "2024-05-01T12:00:00.000000000Z"
 std::string rfc3339(Nanoseconds unix_time);
@@ -38,6 +45,7 @@ std::string rfc3339(Nanoseconds unix_time);
 struct Attachment {
   std::string name;  // "profile.pprof"
   std::string bytes;
+  std::string types = {};  // names of its columns: "cpu-time,cpu-samples"
 };
 
 // The metadata of a body of version 4, event.json.

@@ -16,6 +16,10 @@ const DatadogIdentity kShop{.service = "shop",
                             .process_id = 4242,
                             .host = "box",
                             .architecture = "amd64",
+                            .platform = "x86_64-unknown-linux-gnu",
+                            .cores = 16,
+                            .online_cores = 8,
+                            .includes_kernel = false,
                             .kernel_release = "6.1.0",
                             .kernel_version = "#1 SMP",
                             .tags = "team:a,service:other"};
@@ -27,20 +31,29 @@ TEST(DatadogBody, WritesTimesWithNineDigits) {
 }
 
 TEST(DatadogBody, TagsWhoseProfileItIs) {
-  EXPECT_EQ(tags_of(kShop, 7).joined(),
+  const DatadogEvent event{.sequence = 7, .dimensions = {"container_id", "shard"}};
+  EXPECT_EQ(tags_of(kShop, event).joined(),
             "service:shop,env:prod,version:1.2,host:box,language:native,runtime:native,runtime_os:linux,"
             "runtime_arch:amd64,runtime-id:7c0f7b7e-3f2c-4a4b-9b8f-1f6f7a0f5d11,process_id:4242,"
-            "profiler_version:" DDPROF_VERSION ",profile_seq:7,team:a");
+            "profiler_version:" DDPROF_VERSION
+            ",profile_seq:7,number_of_cpu_cores:16,number_hw_concurent_threads:8,"
+            "include_kernel:false,ddprof.custom_ctx:container_id,ddprof.custom_ctx:shard,team:a,"
+            "runtime_platform:x86_64-unknown-linux-gnu");
+}
+
+TEST(DatadogBody, SaysThatTheBackendNamesTheFunctions) {
+  EXPECT_THAT(tags_of({.has_remote_symbols = true}, {}).list(), testing::Contains("remote_symbols:yes"));
 }
 
 TEST(DatadogBody, LeavesOutWhatNobodySaid) {
-  EXPECT_EQ(tags_of({}, 0).joined(),
+  EXPECT_EQ(tags_of({}, {}).joined(),
             "language:native,runtime:native,runtime_os:linux,profiler_version:" DDPROF_VERSION
             ",profile_seq:0");
 }
 
 TEST(DatadogBody, DescribesTheProfileInJson) {
-  const DatadogEvent event{Nanoseconds(1'714'564'800'000'000'000), Nanoseconds(1'714'564'859'000'000'000), 3};
+  const DatadogEvent event{
+      Nanoseconds(1'714'564'800'000'000'000), Nanoseconds(1'714'564'859'000'000'000), 3, {}};
   DatadogIdentity quoted = kShop;
   quoted.version = "1\"2";
   const std::string json = event_json(quoted, event, std::vector{Attachment{"profile.pprof", ""}});

@@ -1,21 +1,25 @@
 #include "export/datadog_peer.hpp"
 
+#include <algorithm>
 #include <random>
 
 #include "encode/datadog_profile.hpp"
 #include "encode/gzip.hpp"
 #include "encode/pprof.hpp"
+#include "encode/zstd.hpp"
+#include "profile/labels.hpp"
 
 namespace ddprof {
 
 namespace {
 
-constexpr std::string_view kInput = "/profiling/v1/input";
 // Larger ones are taken, and then not looked at.
 constexpr std::size_t kMaxPprofBytes = 10U << 20U;
-constexpr int kFastest = 1;  // of gzip's levels: the profiler pays for the rest
+constexpr int kFastest = 1;  // of the levels: the profiler pays for the rest
 
-std::string datadog_cure(unsigned status) {
+constexpr const char* kSmallerProfiles = "send smaller profiles: a shorter --upload-period, or --no-timeline";
+
+std::string agent_cure(unsigned status) {
   if (status == 0) return "start the agent, or name it: --url, DD_TRACE_AGENT_URL";
   if (status >= 300 && status < 400) return "name the right address: --url, DD_TRACE_AGENT_URL";
   switch (status) {
@@ -25,31 +29,75 @@ std::string datadog_cure(unsigned status) {
     case 404:
       return "a Datadog agent takes profiles from version 7.20 on; is it one? ddprof doctor";
     case 413:
-      return "send smaller profiles: a shorter --upload-period, or --no-timeline";
+      return kSmallerProfiles;
     default:
       return "look at the agent: its log, its API key, and: ddprof doctor";
   }
 }
 
+std::string intake_cure(unsigned status) {
+  if (status == 0)
+    return "see that this machine reaches the intake, by HTTPS_PROXY if need be, or use an agent";
+  if (status == 401 || status == 403)
+    return "give an API key that is valid at this site: DD_API_KEY, --api-key; DD_SITE, --site";
+  if (status == 413) return kSmallerProfiles;
+  if (status < 500 && status != 408 && status != 429) return "name the right site: --site, DD_SITE";
+  return "none needed if it passes: profiles wait on the disk";
+}
+
 bool may_pass_datadog(unsigned status) { return status == 408 || status == 429 || status >= 500; }
 
-Result<std::string> pprof_of(const Profile& profile) {
-  std::string pprof = TRY(gzip(encode_pprof(for_datadog(profile)), kFastest));
-  if (pprof.size() <= kMaxPprofBytes) return pprof;
+// Receivers of the older generations know nothing of zstd, which is faster and smaller.
+Result<std::string> compress_for(IntakeFormat format, const std::string& pprof) {
+  std::string bytes = TRY(format == IntakeFormat::version_4 ? zstd(pprof, kFastest) : gzip(pprof, kFastest));
+  if (bytes.size() <= kMaxPprofBytes) return bytes;
   return with_hint(
-      make_error(ErrorCode::exhausted, "a profile of {} MiB, of which Datadog takes 10", pprof.size() >> 20U),
-      "send smaller profiles: a shorter --upload-period, or --no-timeline");
+      make_error(ErrorCode::exhausted, "a profile of {} MiB, of which Datadog takes 10", bytes.size() >> 20U),
+      kSmallerProfiles);
+}
+
+std::string columns_of(const Profile& profile) {
+  std::string names;
+  for (const ValueType& type : profile.value_types) {
+    if (!names.empty()) names += ',';
+    names += profile.text(type.type);
+  }
+  return names;
+}
+
+Result<std::vector<Attachment>> attachments_of(IntakeFormat format, const Batch& batch) {
+  // One file has the name that libdatadog gives it; the form of version 3 is older than that.
+  const bool is_single = batch.parts.size() == 1 && format == IntakeFormat::version_4;
+  std::vector<Attachment> attachments;
+  for (const Batch::Part& part : batch.parts) {
+    const Profile profile = for_datadog(part.profile);
+    attachments.push_back({is_single ? "profile.pprof" : part.kind + ".pprof",
+                           TRY(compress_for(format, encode_pprof(profile))), columns_of(profile)});
+  }
+  return attachments;
+}
+
+bool has_containers(const Batch& batch) {
+  return std::any_of(batch.parts.begin(), batch.parts.end(), [](const Batch::Part& part) {
+    const std::vector<std::string>& strings = part.profile.strings;
+    return std::find(strings.begin(), strings.end(), kContainerIdLabel) != strings.end();
+  });
+}
+
+MultipartForm body_of(const DatadogOptions& options, const DatadogEvent& event,
+                      std::vector<Attachment> attachments) {
+  std::random_device seed;
+  std::mt19937_64 generator((std::uint64_t{seed()} << 32U) | seed());
+  const auto random = [&generator] { return generator(); };
+  if (options.format == IntakeFormat::version_4)
+    return datadog_body(options.identity, event, std::move(attachments), random);
+  return datadog_form(options.format, options.identity, event, std::move(attachments), random);
 }
 
 Result<Parcel> pack_for_datadog(const DatadogOptions& options, const Batch& batch) {
-  const bool is_single = batch.parts.size() == 1;
-  std::vector<Attachment> attachments;
-  for (const Batch::Part& part : batch.parts)
-    attachments.push_back({is_single ? "profile.pprof" : part.kind + ".pprof", TRY(pprof_of(part.profile))});
-  std::random_device seed;
-  std::mt19937_64 random((std::uint64_t{seed()} << 32U) | seed());
-  MultipartForm form = datadog_body(options.identity, {batch.start, batch.end, batch.sequence},
-                                    std::move(attachments), [&random] { return random(); });
+  DatadogEvent event{.start = batch.start, .end = batch.end, .sequence = batch.sequence};
+  if (has_containers(batch)) event.dimensions.emplace_back(kContainerIdLabel);
+  MultipartForm form = body_of(options, event, TRY(attachments_of(options.format, batch)));
   return Parcel{.sequence = batch.sequence,
                 .start = batch.start,
                 .end = batch.end,
@@ -59,17 +107,34 @@ Result<Parcel> pack_for_datadog(const DatadogOptions& options, const Batch& batc
                 .body = std::move(form.bytes)};
 }
 
+std::string_view path_at(bool is_intake, IntakeFormat format) {
+  if (!is_intake) return "/profiling/v1/input";
+  return format == IntakeFormat::version_4 ? "/api/v2/profile" : "/v1/input";
+}
+
+// What is packed may wait on a disk.
+DatadogOptions without_key(DatadogOptions options) {
+  options.api_key.clear();
+  return options;
+}
+
 }  // namespace
 
 Peer datadog_peer(const DatadogOptions& options) {
+  const bool is_intake = !options.api_key.empty();
   Peer peer;
   peer.place = options.agent.text();
-  peer.url = options.agent.url + std::string(kInput);
+  peer.url = options.agent.url + std::string(path_at(is_intake, options.format));
   peer.socket = options.agent.socket;
   peer.headers = {{"DD-EVP-ORIGIN", "ddprof"}, {"DD-EVP-ORIGIN-VERSION", DDPROF_VERSION}};
-  peer.pack = [options](const Batch& batch) { return pack_for_datadog(options, batch); };
+  if (is_intake) peer.headers.emplace_back("DD-API-KEY", options.api_key);
+  peer.certificate_file = options.certificate_file;
+  peer.uses_proxy = is_intake;  // an agent is near
+  peer.pack = [packing = without_key(options)](const Batch& batch) {
+    return pack_for_datadog(packing, batch);
+  };
   peer.may_pass = may_pass_datadog;
-  peer.cure = datadog_cure;
+  peer.cure = is_intake ? intake_cure : agent_cure;
   return peer;
 }
 

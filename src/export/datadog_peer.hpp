@@ -1,18 +1,21 @@
 #pragma once
 
 #include "export/agent_address.hpp"
-#include "export/datadog_body.hpp"
+#include "export/datadog_forms.hpp"
 #include "export/peer.hpp"
 
 namespace ddprof {
 
 struct DatadogOptions {
-  AgentAddress agent;
+  AgentAddress agent;   // or the intake, when there is a key
+  std::string api_key;  // of the intake; empty: an agent, which has one of its own
+  IntakeFormat format = IntakeFormat::version_4;
   DatadogIdentity identity;
-  HttpHeaders headers;  // whose profiles they are: container, entity
+  HttpHeaders headers;           // whose profiles they are: container, entity
+  std::string certificate_file;  // authorities to trust; empty: those of the system
 };
 
-// A Datadog agent.
+// A Datadog agent, or the intake.
 Peer datadog_peer(const DatadogOptions& options);
 
 }  // namespace ddprof

@@ -42,7 +42,11 @@ bool DatadogTags::has(std::string_view key) const {
 }
 
 void DatadogTags::add(std::string_view key, std::string_view value) {
-  if (!value.empty() && !has(key)) tags_.push_back(fitting(fmt::format("{}:{}", key, value)));
+  if (!has(key)) add_another(key, value);
+}
+
+void DatadogTags::add_another(std::string_view key, std::string_view value) {
+  if (!value.empty()) tags_.push_back(fitting(fmt::format("{}:{}", key, value)));
 }
 
 std::vector<std::string> DatadogTags::add_all(std::string_view text) {

@@ -6,12 +6,14 @@
 
 namespace ddprof {
 
-// Tags, "key:value", as Datadog takes them: each key once, one line, no commas.
+// Tags, "key:value", as Datadog takes them: usually each key once, one line, no commas.
 class DatadogTags {
  public:
   // Nothing when the value is empty, or the key is there already: who adds first wins. Characters that would
   // end the tag are replaced; what is longer than 200 bytes is cut.
   void add(std::string_view key, std::string_view value);
+  // Also where the key is there already.
+  void add_another(std::string_view key, std::string_view value);
   // Tags of a user, as in DD_TAGS: separated by commas, or by spaces where there is no comma. Returns those
   // that cannot be tags.
   std::vector<std::string> add_all(std::string_view text);

@@ -26,9 +26,10 @@ MultipartForm make_form(std::span<const FormFile> files, const std::function<std
   const std::string boundary = choose_boundary(files, random);
   MultipartForm form{"multipart/form-data; boundary=" + boundary, ""};
   for (const FormFile& file : files) {
-    form.bytes += fmt::format(
-        "--{}\r\nContent-Disposition: form-data; name=\"{}\"; filename=\"{}\"\r\nContent-Type: {}\r\n\r\n",
-        boundary, file.field, file.name, file.content_type);
+    form.bytes += fmt::format("--{}\r\nContent-Disposition: form-data; name=\"{}\"", boundary, file.field);
+    if (!file.name.empty())
+      form.bytes += fmt::format("; filename=\"{}\"\r\nContent-Type: {}", file.name, file.content_type);
+    form.bytes += "\r\n\r\n";
     form.bytes += file.content;
     form.bytes += "\r\n";
   }

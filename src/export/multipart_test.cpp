@@ -23,6 +23,15 @@ TEST(Multipart, WritesFilesBetweenBoundaries) {
                             std::string("\0\r\n--", 5) + "\r\n--" + boundary + "--\r\n");
 }
 
+TEST(Multipart, WritesPlainValuesWithoutAFileName) {
+  const std::array fields = {FormFile{"tags[]", {}, {}, "team:a"}};
+  const MultipartForm form = make_form(fields, [] { return 0; });
+  const std::string boundary = "ddprof-00000000000000000000000000000000";
+  EXPECT_EQ(form.bytes, "--" + boundary +
+                            "\r\nContent-Disposition: form-data; name=\"tags[]\"\r\n\r\nteam:a\r\n--" +
+                            boundary + "--\r\n");
+}
+
 TEST(Multipart, ChoosesABoundaryThatNoFileHas) {
   std::uint64_t number = 0;
   const std::array files = {

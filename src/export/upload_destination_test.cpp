@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <filesystem>
 #include <future>
@@ -75,10 +76,13 @@ TEST(UploadDestination, PostsABodyOfVersion4) {
   EXPECT_THAT(body, HasSubstr("profile_seq:3"));
   EXPECT_THAT(
       body, HasSubstr(R"("start":"2024-05-01T12:00:00.000000000Z","end":"2024-05-01T12:00:02.000000000Z")"));
-  const std::size_t at = body.find("\x1f\x8b");
+  const std::size_t at = body.find("\x28\xb5\x2f\xfd");
   ASSERT_NE(at, std::string::npos);
-  const auto bytes = std::as_bytes(std::span(body)).subspan(at, body.rfind("\r\n--") - at);
-  const auto profile = decode_pprof(bytes);
+  std::string pprof(std::size_t{64} << 10U, '\0');
+  const std::size_t size =
+      ZSTD_decompress(pprof.data(), pprof.size(), body.data() + at, body.rfind("\r\n--") - at);
+  ASSERT_EQ(ZSTD_isError(size), 0U);
+  const auto profile = decode_pprof(std::as_bytes(std::span(pprof)).first(size));
   ASSERT_TRUE(profile.ok()) << profile.error().message;
   EXPECT_EQ(profile->text(profile->value_types[0].type), "cpu-time");
 }

@@ -1,6 +1,7 @@
 #include "process/confinement.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -59,6 +60,27 @@ std::string_view without_end(std::string_view text, std::string_view end) {
   return text.ends_with(end) ? text.substr(0, text.size() - end.size()) : text;
 }
 
+constexpr std::string_view kCgroupMount = "/sys/fs/cgroup";
+// Of the namespace that the machine itself is in: the kernel's PROC_CGROUP_INIT_INO.
+constexpr std::uint64_t kInitialCgroupNamespace = 0xEFFFFFFB;
+
+std::uint64_t inode_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+// A group outside of our own namespace is shown as "/../other".
+bool leads_outside(std::string_view path) { return path == "/.." || path.starts_with("/../"); }
+
 // Calls take(line) for each line, without its end, until it returns true.
 template <typename Take>
 void for_each_line(std::string_view text, Take take) {
@@ -97,6 +119,22 @@ Confinement parse_cgroup(std::string_view text) {
   return found;
 }
 
+std::string cgroup_directory_in(std::string_view text) {
+  std::string found;
+  for_each_line(text, [&](std::string_view line) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) return false;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string_view path = line.substr(second + 1);
+    const bool has_memory = has_word(controllers, "memory");
+    if ((!has_memory && !controllers.empty()) || !path.starts_with('/') || leads_outside(path)) return false;
+    found = fmt::format("{}{}{}", kCgroupMount, has_memory ? "/memory" : "", path);
+    return has_memory;
+  });
+  return found;
+}
+
 std::optional<Pid> parse_namespace_pid(std::string_view status) {
   constexpr std::string_view kKey = "NSpid:";
   std::optional<Pid> found;
@@ -117,6 +155,19 @@ std::optional<Pid> parse_namespace_pid(std::string_view status) {
 std::shared_ptr<const Confinement> read_confinement(Pid pid) {
   auto text = read_file(fmt::format("/proc/{}/cgroup", to_int(pid)));
   return std::make_shared<const Confinement>(text ? parse_cgroup(*text) : Confinement());
+}
+
+std::string read_entity_id(Pid pid) {
+  auto text = read_file(fmt::format("/proc/{}/cgroup", to_int(pid)));
+  if (!text) return {};
+  if (const Confinement found = parse_cgroup(*text); !found.container_id.empty())
+    return "ci-" + found.container_id;
+  // Outside of containers the inode would be that of a service or a session.
+  const std::uint64_t name_space = inode_of(fmt::format("/proc/{}/ns/cgroup", to_int(pid)));
+  if (name_space == 0 || name_space == kInitialCgroupNamespace) return {};
+  const std::string directory = cgroup_directory_in(*text);
+  const std::uint64_t inode = directory.empty() ? 0 : inode_of(directory);
+  return inode == 0 ? "" : fmt::format("in-{}", inode);
 }
 
 std::optional<Pid> read_namespace_pid(Pid pid) {

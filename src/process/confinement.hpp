@@ -24,7 +24,14 @@ std::string_view container_id_in(std::string_view cgroup_path);
 // The innermost of the process ids in the text of /proc/PID/status, when it is in a PID namespace below ours.
 std::optional<Pid> parse_namespace_pid(std::string_view status);
 
+// The directory of the control group in the text of /proc/PID/cgroup, as mounted below /sys/fs/cgroup; empty
+// where it cannot be seen from here. That of the memory controller where there are several hierarchies.
+std::string cgroup_directory_in(std::string_view text);
+
 std::shared_ptr<const Confinement> read_confinement(Pid pid);
+// How a Datadog agent is told where a process lives: "ci-<container id>", or else "in-<inode>" of its control
+// group. Empty for a process outside of containers.
+std::string read_entity_id(Pid pid);
 std::optional<Pid> read_namespace_pid(Pid pid);
 
 // The effective user in the text of /proc/PID/status; none without one.

@@ -48,6 +48,18 @@ TEST(Confinement, IsNotLedAstrayByOtherText) {
   }
 }
 
+TEST(Confinement, FindsTheDirectoryOfTheControlGroup) {
+  EXPECT_EQ(cgroup_directory_in("0::/\n"), "/sys/fs/cgroup/");
+  EXPECT_EQ(cgroup_directory_in("0::/a/b\n"), "/sys/fs/cgroup/a/b");
+  EXPECT_EQ(cgroup_directory_in("5:cpu,cpuacct:/x\n4:hugetlb,memory:/m\n0::/u\n"), "/sys/fs/cgroup/memory/m");
+  EXPECT_EQ(cgroup_directory_in("0::/u\n4:memory:/m\n"), "/sys/fs/cgroup/memory/m");
+  EXPECT_EQ(cgroup_directory_in("0::/../other\n"), "");
+  for (const char* text : {"", "0:", "0::", "4:memoryless:/x", "nonsense\n"})
+    EXPECT_EQ(cgroup_directory_in(text), "") << text;
+}
+
+TEST(Confinement, NamesNoEntityOutsideOfContainers) { EXPECT_EQ(read_entity_id(Pid{0x7fffffff}), ""); }
+
 TEST(Confinement, KnowsTheProcessIdInsideOfANamespace) {
   EXPECT_EQ(parse_namespace_pid("Name:\tx\nNSpid:\t4711\t12\t1\nThreads:\t1\n"), Pid{1});
   EXPECT_EQ(parse_namespace_pid("Name:\tx\nNSpid:\t4711\nThreads:\t1\n"), std::nullopt);

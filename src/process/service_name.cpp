@@ -78,6 +78,11 @@ std::string read_executable_name(Pid pid) {
       std::filesystem::read_symlink(fmt::format("/proc/{}/exe", to_int(pid)), ignored).string());
 }
 
+std::string read_variable(Pid pid, std::string_view name) {
+  const auto environment = read_file(fmt::format("/proc/{}/environ", to_int(pid)), kMaxEnvironmentBytes);
+  return std::string(environment ? value_of(*environment, name) : "");
+}
+
 std::shared_ptr<const ServiceName> read_service_name(Pid pid, std::shared_ptr<const ServiceName> inherited) {
   const auto environment = read_file(fmt::format("/proc/{}/environ", to_int(pid)), kMaxEnvironmentBytes);
   ServiceName service;

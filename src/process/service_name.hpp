@@ -19,6 +19,10 @@ struct ServiceName {
 // shown is left out, and what is too long is cut.
 std::string service_in_environment(std::string_view environment);
 
+// A variable as the process got it when it started; empty without it, and where we may not look. The process
+// can write there what it likes.
+std::string read_variable(Pid pid, std::string_view name);
+
 // The file name behind a link such as /proc/PID/exe; empty without one.
 std::string executable_in_link(std::string_view link);
 // The name of the file that the process runs; empty for the kernel's own threads, and where we may not look.

@@ -75,7 +75,7 @@ Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingReque
     TRY(limit_privileges(request.privileges));
     if (target.kind == PerfTarget::Kind::running_process) TRY(check_may_look_at(target.pid));
   }
-  prepared.destination = TRY(request.make_destination(target.pid));
+  prepared.destination = TRY(request.make_destination(target.pid, prepared.collector->samples_kernel()));
   return prepared;
 }
 

@@ -17,7 +17,7 @@ namespace ddprof {
 struct ProfilingRequest {
   PerfOptions perf;
   SessionOptions session;
-  std::function<Result<std::unique_ptr<Destination>>(Pid target)> make_destination;
+  std::function<Result<std::unique_ptr<Destination>>(Pid target, bool samples_kernel)> make_destination;
   std::optional<int> nice;
   std::string cpu_affinity;  // hexadecimal mask
   PrivilegeLimits privileges;

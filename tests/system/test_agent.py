@@ -100,10 +100,10 @@ class Uploads(harness.SystemTest):
     def test_go_reads_what_is_sent(self):
         if not shutil.which("go"):
             self.skipTest("no go")
-        receiver, path = agent.Agent(self), self.path("sent.pb.gz")
+        receiver, path = agent.Agent(self), self.path("sent.pb")
         self.profile_split(receiver, seconds=1)
         with open(path, "wb") as file:
-            file.write(receiver.posts[0].pprof)
+            file.write(agent.unpacked(receiver.posts[0].pprof))
         result = self.run_command(["go", "tool", "pprof", "-sample_index=cpu-time", "-top", path])
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"Type: cpu-time(.*\n)+.* spend_70\n")

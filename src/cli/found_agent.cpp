@@ -1,0 +1,77 @@
+#include "cli/found_agent.hpp"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/unique_fd.hpp"
+#include "cli/option_table.hpp"
+#include "cli/upload_peers.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr const char* kUsualSocket = "/var/run/datadog/apm.socket";
+constexpr std::uint16_t kUsualPort = 8126;
+
+bool is_socket(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+bool answers(int family, const sockaddr* address, socklen_t size, std::chrono::milliseconds patience) {
+  const UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.is_open()) return false;
+  if (::connect(fd.get(), address, size) == 0) return true;
+  if (errno != EINPROGRESS) return false;
+  pollfd waiter{.fd = fd.get(), .events = POLLOUT, .revents = 0};
+  if (::poll(&waiter, 1, static_cast<int>(patience.count())) <= 0) return false;
+  int error = 0;
+  socklen_t length = sizeof error;
+  return ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+}
+
+bool listens_at_loopback(std::uint16_t port, std::chrono::milliseconds patience) {
+  sockaddr_in old{};
+  old.sin_family = AF_INET;
+  old.sin_port = htons(port);
+  old.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in6 current{};
+  current.sin6_family = AF_INET6;
+  current.sin6_port = htons(port);
+  current.sin6_addr = in6addr_loopback;
+  return answers(AF_INET, reinterpret_cast<const sockaddr*>(&old), sizeof old, patience) ||
+         answers(AF_INET6, reinterpret_cast<const sockaddr*>(&current), sizeof current, patience);
+}
+
+bool may_look_for_an_agent(const Options& options) {
+  const bool is_continuous = options.command == Command::wrap || options.command == Command::attach ||
+                             options.command == Command::global;
+  return is_continuous && options.enable && options.do_export && options.find_agent &&
+         options.output.empty() && !has_peers(options);
+}
+
+}  // namespace
+
+AgentProbe agent_probe(std::chrono::milliseconds patience) {
+  return {.has_socket = is_socket,
+          .has_listener = [patience](std::uint16_t port) { return listens_at_loopback(port, patience); }};
+}
+
+void find_agent(Options& options, const AgentProbe& probe) {
+  if (!may_look_for_an_agent(options)) return;
+  if (probe.has_socket(kUsualSocket)) {
+    options.url = fmt::format("unix://{}", kUsualSocket);
+  } else if (probe.has_listener(kUsualPort)) {
+    options.url = fmt::format("http://localhost:{}", kUsualPort);
+  } else {
+    return;
+  }
+  options.origins[*find_option("url")].detail = "an agent is there";
+}
+
+}  // namespace ddprof

@@ -1,0 +1,85 @@
+#include "export/datadog_peer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profile/labels.hpp"
+
+namespace ddprof {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Key;
+using testing::Not;
+using testing::Pair;
+
+const std::string kKey = "0123456789abcdef0123456789abcdef";
+
+DatadogOptions at_agent(IntakeFormat format = IntakeFormat::version_4) {
+  return {.agent = {.url = "http://agent:8126/dd", .socket = {}},
+          .api_key = {},
+          .format = format,
+          .identity = {},
+          .headers = {{"Datadog-Entity-ID", "in-7"}},
+          .certificate_file = "/etc/ca.pem"};
+}
+
+DatadogOptions at_intake(IntakeFormat format = IntakeFormat::version_4) {
+  DatadogOptions options = at_agent(format);
+  options.agent.url = "https://intake";
+  options.api_key = kKey;
+  return options;
+}
+
+Parcel packed(const DatadogOptions& options, std::vector<std::string> strings = {""}) {
+  Profile profile;
+  profile.strings = std::move(strings);
+  auto parcel = datadog_peer(options).pack(Batch::of(std::move(profile), 3));
+  EXPECT_TRUE(parcel);
+  return parcel ? std::move(parcel).value() : Parcel{};
+}
+
+TEST(DatadogPeer, HasAPathForEachReceiverAndGeneration) {
+  EXPECT_EQ(datadog_peer(at_agent()).url, "http://agent:8126/dd/profiling/v1/input");
+  EXPECT_EQ(datadog_peer(at_agent(IntakeFormat::form)).url, "http://agent:8126/dd/profiling/v1/input");
+  EXPECT_EQ(datadog_peer(at_intake()).url, "https://intake/api/v2/profile");
+  EXPECT_EQ(datadog_peer(at_intake(IntakeFormat::version_3)).url, "https://intake/v1/input");
+}
+
+TEST(DatadogPeer, ShowsItsKeyToTheIntakeOnly) {
+  const Peer intake = datadog_peer(at_intake());
+  EXPECT_THAT(intake.headers, Contains(Pair("DD-API-KEY", kKey)));
+  EXPECT_THAT(datadog_peer(at_agent()).headers, Not(Contains(Key("DD-API-KEY"))));
+  const Parcel parcel = packed(at_intake());
+  EXPECT_THAT(parcel.body, Not(HasSubstr(kKey)));
+  EXPECT_THAT(parcel.headers, Not(Contains(Key("DD-API-KEY"))));
+  EXPECT_THAT(intake.place, Not(HasSubstr(kKey)));
+}
+
+TEST(DatadogPeer, GoesThroughAProxyToTheIntakeOnly) {
+  EXPECT_TRUE(datadog_peer(at_intake()).uses_proxy);
+  EXPECT_FALSE(datadog_peer(at_agent()).uses_proxy);
+  EXPECT_EQ(datadog_peer(at_intake()).certificate_file, "/etc/ca.pem");
+}
+
+TEST(DatadogPeer, NamesTheKeyThatWasRefused) {
+  EXPECT_THAT(datadog_peer(at_intake()).cure(403), HasSubstr("DD_API_KEY"));
+  EXPECT_THAT(datadog_peer(at_agent()).cure(403), HasSubstr("the agent"));
+  EXPECT_THAT(datadog_peer(at_intake()).cure(404), HasSubstr("--site"));
+}
+
+TEST(DatadogPeer, CompressesAsTheReceiverKnowsIt) {
+  EXPECT_THAT(packed(at_agent()).body, HasSubstr("\r\n\r\n\x28\xb5\x2f\xfd"));
+  for (const IntakeFormat old : {IntakeFormat::version_3, IntakeFormat::form})
+    EXPECT_THAT(packed(at_agent(old)).body, HasSubstr("\r\n\r\n\x1f\x8b"));
+}
+
+TEST(DatadogPeer, DeclaresContainersWhereSamplesHaveThem) {
+  const std::string tag = "ddprof.custom_ctx:container_id";
+  EXPECT_THAT(packed(at_agent()).body, Not(HasSubstr(tag)));
+  EXPECT_THAT(packed(at_agent(), {"", std::string(kContainerIdLabel)}).body, HasSubstr(tag));
+}
+
+}  // namespace
+}  // namespace ddprof
