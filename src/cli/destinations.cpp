@@ -103,13 +103,18 @@ Result<Spool> open_spool(const Options& options, const std::string& working_dire
                       .age = std::chrono::hours(options.spool_hours)});
 }
 
-std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
-                                         const std::string& working_directory,
-                                         const std::function<void(const Error&)>& say) {
-  // Never so long that profiles pile up: what is left of the period is for names and files.
+// Never so long that profiles pile up, although each peer in turn may hang: what is left of the period is for
+// names and files.
+std::chrono::milliseconds patience_of(const Options& options, std::size_t peers) {
   const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
+  return std::min(UploadOptions::kUsualPatience, period * 3 / 4 / static_cast<int>(peers));
+}
+
+std::unique_ptr<Destination> make_upload(Peer peer, std::chrono::milliseconds patience,
+                                         const Options& options, const std::string& working_directory,
+                                         const std::function<void(const Error&)>& say) {
   UploadOptions upload;
-  upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4);
+  upload.patience = patience;
   upload.say = say;
   if (options.spool_dir != "none") {
     auto spool = open_spool(options, working_directory, peer.place);
@@ -150,8 +155,10 @@ Result<std::unique_ptr<Destination>> make_destination(const Options& options,
   if (wants_files(options))
     destinations.push_back(
         TRY(make_file_destination(options, working_directory, fmt::format("{}-{}", name, to_int(target)))));
-  for (Peer& peer : chosen_peers(options, name, target))
-    destinations.push_back(make_upload(std::move(peer), options, working_directory, say));
+  std::vector<Peer> peers = chosen_peers(options, name, target);
+  for (Peer& peer : peers)
+    destinations.push_back(
+        make_upload(std::move(peer), patience_of(options, peers.size()), options, working_directory, say));
   if (destinations.size() == 1) return std::move(destinations.front());
   return std::unique_ptr<Destination>(std::make_unique<SeveralDestinations>(std::move(destinations)));
 }

@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include "cli/option_table.hpp"
+#include "cli/otlp_choice.hpp"
+#include "cli/pyroscope_choice.hpp"
 #include "export/agent_address.hpp"
 #include "export/datadog_tags.hpp"
 #include "process/process_filter.hpp"
@@ -250,6 +252,8 @@ Result<void> apply_option_rules(Options& options) {
   TRY(check_privileges(options));
   TRY(check_filters(options));
   TRY(check_agent_url(options));
+  TRY(check_otlp(options));
+  TRY(check_pyroscope(options));
   check_tags(options);
   choose_service(options);
   tell_what_has_no_effect(options);

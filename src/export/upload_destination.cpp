@@ -23,6 +23,11 @@ milliseconds random_up_to(milliseconds limit) {
 Result<Delivery> UploadDestination::send(const Batch& batch) {
   const Parcel parcel = TRY(peer_.pack(batch));
   const auto end = Clock::now() + options_.patience;
+  if (parcel.body.empty()) {  // nothing to tell; but others may wait
+    if (has_waiting()) deliver_waiting(end);
+    publish_counters();
+    return Delivery::arrived;
+  }
   Result<Delivery> delivery = Delivery::waits;
   if (has_waiting()) {  // it is not its turn yet
     delivery = keep(parcel, make_error(ErrorCode::failed, "post to {}: others wait", peer_.place));
@@ -89,6 +94,7 @@ Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) 
   limits.stop = stop_.get_token();
   HttpPost post{parcel.query.empty() ? peer_.url : fmt::format("{}?{}", peer_.url, parcel.query),
                 peer_.socket, parcel.content_type, peer_.headers, std::as_bytes(std::span(parcel.body))};
+  post.wants_body = peer_.objection != nullptr;
   post.headers.insert(post.headers.end(), parcel.headers.begin(), parcel.headers.end());
   return judge(http_post(post, limits), peer_);
 }

@@ -35,6 +35,14 @@ Verdict::Kind kind_of(unsigned status, const Peer& peer) {
   return is_closed ? Verdict::Kind::closed : Verdict::Kind::refused;
 }
 
+std::optional<Error> objection_of(const HttpPostAnswer& answer, const Peer& peer) {
+  const std::string objection = peer.objection == nullptr ? "" : peer.objection(answer.body);
+  if (objection.empty()) return std::nullopt;
+  return with_hint(make_error(ErrorCode::failed, "post to {}: answered {}{}", peer.place, answer.status,
+                              first_words(objection)),
+                   peer.cure(answer.status));
+}
+
 }  // namespace
 
 Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer) {
@@ -45,7 +53,7 @@ Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer) {
     return {is_ours ? Kind::closed : Kind::later, with_hint(answer.error(), peer.cure(0)), {}};
   }
   const Kind kind = kind_of(answer->status, peer);
-  if (kind == Kind::taken) return {};
+  if (kind == Kind::taken) return {kind, objection_of(*answer, peer), {}};
   const std::string there =
       answer->location.empty() ? "" : fmt::format(", redirected to {}", answer->location.substr(0, 200));
   Error error = make_error(ErrorCode::failed, "post to {}: answered {}{}{}", peer.place, answer->status,

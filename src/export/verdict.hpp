@@ -20,7 +20,8 @@ struct Verdict {
     refused,  // never this parcel; perhaps the next one
   };
   Kind kind = Kind::taken;
-  std::optional<Error> error;                       // but for `taken`; it has a cure
+  // It has a cure. What was taken has one only where the peer objects to something.
+  std::optional<Error> error;
   std::optional<std::chrono::seconds> retry_after;  // not before
 };
 
