@@ -166,6 +166,13 @@ class Collectors(harness.SystemTest):
         self.assertEqual(collector.sums(), [value for value in agent_sums(datadog) if value])
         self.assertEqual({post.headers["api-key"] for post in collector.posts}, {"verysecret"})
 
+    def test_one_that_hangs_does_not_hold_up_the_others(self):
+        datadog, spool = agent.Agent(self), self.path("spool_of_hanging")
+        self.profile_split("-u", "1", "--exit-timeout", "1", "--spool-dir", spool, "-U", datadog.url, "--otlp-endpoint", agent.SilentAgent(self).url)
+        sums = [value for value in agent_sums(datadog) if value]
+        self.assertAlmostEqual(sum(sums) / 2.5e9, 1.0, delta=0.02)
+        self.assertEqual([post.tags["profile_seq"] for post in datadog.posts], [str(i) for i in range(len(datadog.posts))])
+
     def test_what_a_collector_rejects_is_said_once_and_not_sent_again(self):
         def reject(handler):
             body = b"\x0a\x0c\x08\x03\x12\x08too deep"
