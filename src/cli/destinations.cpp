@@ -103,18 +103,13 @@ Result<Spool> open_spool(const Options& options, const std::string& working_dire
                       .age = std::chrono::hours(options.spool_hours)});
 }
 
-// Never so long that profiles pile up, although each peer in turn may hang: what is left of the period is for
-// names and files.
-std::chrono::milliseconds patience_of(const Options& options, std::size_t peers) {
-  const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
-  return std::min(UploadOptions::kUsualPatience, period * 3 / 4 / static_cast<int>(peers));
-}
-
-std::unique_ptr<Destination> make_upload(Peer peer, std::chrono::milliseconds patience,
-                                         const Options& options, const std::string& working_directory,
+std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
+                                         const std::string& working_directory,
                                          const std::function<void(const Error&)>& say) {
+  // Never so long that profiles pile up: what is left of the period is for names and files.
+  const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
   UploadOptions upload;
-  upload.patience = patience;
+  upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4);
   upload.say = say;
   if (options.spool_dir != "none") {
     auto spool = open_spool(options, working_directory, peer.place);
@@ -155,10 +150,8 @@ Result<std::unique_ptr<Destination>> make_destination(const Options& options,
   if (wants_files(options))
     destinations.push_back(
         TRY(make_file_destination(options, working_directory, fmt::format("{}-{}", name, to_int(target)))));
-  std::vector<Peer> peers = chosen_peers(options, name, target);
-  for (Peer& peer : peers)
-    destinations.push_back(
-        make_upload(std::move(peer), patience_of(options, peers.size()), options, working_directory, say));
+  for (Peer& peer : chosen_peers(options, name, target))
+    destinations.push_back(make_upload(std::move(peer), options, working_directory, say));
   if (destinations.size() == 1) return std::move(destinations.front());
   return std::unique_ptr<Destination>(std::make_unique<SeveralDestinations>(std::move(destinations)));
 }

@@ -252,10 +252,10 @@ Result<void> apply_option_rules(Options& options) {
   TRY(check_privileges(options));
   TRY(check_filters(options));
   TRY(check_agent_url(options));
-  TRY(check_otlp(options));
-  TRY(check_pyroscope(options));
   check_tags(options);
   choose_service(options);
+  TRY(check_otlp(options));
+  TRY(check_pyroscope(options));
   tell_what_has_no_effect(options);
   return {};
 }

@@ -1,8 +1,9 @@
 #include "cli/otlp_choice.hpp"
 
+#include "cli/agent_choice.hpp"
 #include "cli/foreign_setting.hpp"
 #include "cli/option_table.hpp"
-#include "cli/upload_identity.hpp"
+#include "cli/tag_pairs.hpp"
 #include "export/collector_url.hpp"
 #include "export/otlp_headers.hpp"
 #include "export/otlp_peer.hpp"
@@ -64,7 +65,7 @@ OtlpResource resource_of(const Options& options, const std::string& name, Pid ta
                         .service_instance_id = std::move(identity.runtime_id),
                         .environment = std::move(identity.environment),
                         .host_name = std::move(identity.host),
-                        .attributes = tag_pairs(options)};
+                        .attributes = tag_pairs(options.tags)};
   if (options.global) return resource;
   resource.pid = to_int(target);
   if (const auto confinement = read_confinement(target)) resource.container_id = confinement->container_id;

@@ -1,7 +1,8 @@
 #include "cli/pyroscope_choice.hpp"
 
+#include "cli/agent_choice.hpp"
 #include "cli/foreign_setting.hpp"
-#include "cli/upload_identity.hpp"
+#include "cli/tag_pairs.hpp"
 #include "export/collector_url.hpp"
 #include "export/pyroscope_peer.hpp"
 
@@ -25,7 +26,7 @@ Peer pyroscope_peer_of(const std::string& url, const Options& options, const std
   const DatadogIdentity identity = identity_of(options, name, target);
   PyroscopeLabels labels = {
       {"env", identity.environment}, {"version", identity.version}, {"host", identity.host}};
-  for (auto& tag : tag_pairs(options)) labels.push_back(std::move(tag));
+  for (auto& tag : tag_pairs(options.tags)) labels.push_back(std::move(tag));
   return pyroscope_peer({.url = url,
                          .application = identity.service,
                          .labels = std::move(labels),

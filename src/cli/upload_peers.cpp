@@ -3,7 +3,6 @@
 #include "cli/agent_choice.hpp"
 #include "cli/otlp_choice.hpp"
 #include "cli/pyroscope_choice.hpp"
-#include "cli/upload_identity.hpp"
 
 namespace ddprof {
 

@@ -112,10 +112,11 @@ bool UploadDestination::pause(const Verdict& verdict, int attempts, Clock::time_
 
 void UploadDestination::say_once(const Verdict& verdict) {
   constexpr std::size_t kMostTroubles = 8;
-  if (!verdict.error) {
+  const std::optional<Error>& trouble = verdict.error ? verdict.error : verdict.objection;
+  if (!trouble) {
     said_.clear();
-  } else if (said_.size() < kMostTroubles && said_.insert(verdict.error->message).second && options_.say) {
-    options_.say(*verdict.error);
+  } else if (said_.size() < kMostTroubles && said_.insert(trouble->message).second && options_.say) {
+    options_.say(*trouble);
   }
 }
 

@@ -53,7 +53,8 @@ Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer) {
     return {is_ours ? Kind::closed : Kind::later, with_hint(answer.error(), peer.cure(0)), {}};
   }
   const Kind kind = kind_of(answer->status, peer);
-  if (kind == Kind::taken) return {kind, objection_of(*answer, peer), {}};
+  if (kind == Kind::taken)
+    return {.kind = kind, .error = {}, .retry_after = {}, .objection = objection_of(*answer, peer)};
   const std::string there =
       answer->location.empty() ? "" : fmt::format(", redirected to {}", answer->location.substr(0, 200));
   Error error = make_error(ErrorCode::failed, "post to {}: answered {}{}{}", peer.place, answer->status,

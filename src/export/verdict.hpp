@@ -20,9 +20,9 @@ struct Verdict {
     refused,  // never this parcel; perhaps the next one
   };
   Kind kind = Kind::taken;
-  // It has a cure. What was taken has one only where the peer objects to something.
-  std::optional<Error> error;
+  std::optional<Error> error;                       // but for `taken`; it has a cure
   std::optional<std::chrono::seconds> retry_after;  // not before
+  std::optional<Error> objection;                   // of a peer that took it all the same
 };
 
 Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer);

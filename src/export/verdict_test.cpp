@@ -43,11 +43,12 @@ TEST(Verdict, IsGoodAlsoWhereThePeerObjects) {
   peer.objection = [](std::string_view answer) { return std::string(answer) + "\nmore"; };
   const Verdict found = judge(HttpPostAnswer{200, "", "", "one \033 rejected"}, peer);
   EXPECT_EQ(found.kind, Verdict::Kind::taken);
-  ASSERT_TRUE(found.error.has_value());
-  EXPECT_EQ(found.error->message, "post to http://agent: answered 200: one ? rejected");
-  EXPECT_EQ(found.error->hint, "the cure of 200");
+  EXPECT_FALSE(found.error.has_value());
+  ASSERT_TRUE(found.objection.has_value());
+  EXPECT_EQ(found.objection->message, "post to http://agent: answered 200: one ? rejected");
+  EXPECT_EQ(found.objection->hint, "the cure of 200");
   peer.objection = [](std::string_view) { return std::string(); };
-  EXPECT_FALSE(judge(HttpPostAnswer{200, "", "", "fine"}, peer).error.has_value());
+  EXPECT_FALSE(judge(HttpPostAnswer{200, "", "", "fine"}, peer).objection.has_value());
 }
 
 TEST(Verdict, QuotesOneHarmlessLine) {

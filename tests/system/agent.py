@@ -47,9 +47,9 @@ class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 class Agent:
     """Listens at a port of loopback, a given one or any, or at the path of a socket. `answer(handler)` may answer in place of the
-    agent when it returns True; `read` makes a post of a path, headers and a body."""
+    agent when it returns True."""
 
-    def __init__(self, test, port=0, path=None, answer=lambda handler: False, certificate=None, read=parse):
+    def __init__(self, test, port=0, path=None, answer=lambda handler: False, certificate=None, parse=parse):
         agent, self.posts, self.problems, self.requests = self, [], [], 0
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -59,7 +59,7 @@ class Agent:
                 if answer(self):
                     return
                 try:
-                    agent.posts.append(read(self.path, self.headers, body))
+                    agent.posts.append(parse(self.path, self.headers, body))
                 except Exception as error:
                     agent.problems.append(error)
                 self.send_response(200)

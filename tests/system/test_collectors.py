@@ -37,7 +37,7 @@ class Collector(agent.Agent):
             request = otlp.Reader(file)
             resources = [otlp.key_values(resource["resource"][0]["attributes"]) for resource in request.top["resource_profiles"]]
             return OtlpPost(path, dict(headers), request, resources)
-        super().__init__(test, read=read, **options)
+        super().__init__(test, parse=read, **options)
 
     def sums(self):
         return [sum(sample.value for sample in post.request.samples if sample.column == harness.CPU) for post in self.posts]
@@ -53,7 +53,7 @@ class Pyroscope(agent.Agent):
             application, labels = PYROSCOPE_NAME.fullmatch(fields["name"]).groups()
             pairs = dict(label.split("=") for label in labels.split(",") if label)
             return PyroscopePost(place, dict(headers), fields, application, pairs, pprof.decode(gzip.decompress(body)), body)
-        super().__init__(test, read=read, **options)
+        super().__init__(test, parse=read, **options)
 
     def sums(self):
         return [pprof.total(post.profile, harness.CPU) for post in self.posts]
