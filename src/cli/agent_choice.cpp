@@ -25,6 +25,8 @@ constexpr std::string_view kArchitectureTag = "arm64";
 constexpr std::string_view kPlatformTag = "aarch64-unknown-linux-gnu";
 #endif
 
+}  // namespace
+
 // RFC 9562, version 4.
 std::string random_uuid() {
   std::random_device random;
@@ -33,9 +35,13 @@ std::string random_uuid() {
                      words[1] & 0xfffU, (words[2] >> 16U & 0x3fffU) | 0x8000U, words[2] & 0xffffU, words[3]);
 }
 
+namespace {
+
 bool was_named(const Options& options, std::string_view name) {
   return origin_of(options, name).kind != Origin::Kind::default_value;
 }
+
+}  // namespace
 
 DatadogIdentity identity_of(const Options& options, const std::string& name, Pid target) {
   utsname machine{};
@@ -56,6 +62,8 @@ DatadogIdentity identity_of(const Options& options, const std::string& name, Pid
           .kernel_version = machine.version,
           .tags = options.tags};
 }
+
+namespace {
 
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c != '\x7f'; });

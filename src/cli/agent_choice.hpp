@@ -6,6 +6,7 @@
 #include "base/ids.hpp"
 #include "cli/options.hpp"
 #include "export/agent_address.hpp"
+#include "export/datadog_body.hpp"
 #include "export/peer.hpp"
 
 namespace ddprof {
@@ -14,7 +15,12 @@ namespace ddprof {
 // found on this machine (see find_agent); with --agentless, the intake. None: nowhere.
 std::optional<AgentAddress> chosen_agent(const Options& options);
 
-// `name` is the service when nobody gave it one.
+// A new name for a run.
+std::string random_uuid();
+
+// Whose profiles they are. `name` is the service when nobody gave it one.
+DatadogIdentity identity_of(const Options& options, const std::string& name, Pid target);
+
 Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target);
 
 }  // namespace ddprof

@@ -5,6 +5,8 @@
 
 #include "cli/intake_rules.hpp"
 #include "cli/option_table.hpp"
+#include "cli/otlp_choice.hpp"
+#include "cli/pyroscope_choice.hpp"
 #include "export/agent_address.hpp"
 #include "export/datadog_tags.hpp"
 #include "process/process_filter.hpp"
@@ -254,6 +256,8 @@ Result<void> apply_option_rules(Options& options) {
   TRY(check_agent_url(options));
   check_tags(options);
   choose_service(options);
+  TRY(check_otlp(options));
+  TRY(check_pyroscope(options));
   tell_what_has_no_effect(options);
   return {};
 }

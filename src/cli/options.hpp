@@ -95,7 +95,9 @@ struct Options {
   std::string site = std::string(kUsualSite);
   IntakeFormat intake_format = IntakeFormat::version_4;
   std::string otlp_endpoint;
+  std::string otlp_profiles_endpoint;  // the whole address; stronger than the other
   std::string otlp_headers;
+  std::string otlp_protocol, otlp_compression, otlp_certificate;
   std::string pyroscope_url;
   std::string pyroscope_user, pyroscope_password, pyroscope_tenant;
   std::string ca_file;

@@ -31,8 +31,10 @@ std::string describe_event(const EventSpec& event) {
                      event.unit == "count" ? "events" : event.unit);
 }
 
-// In http://user:password@host, what is before the @ is nobody's business.
-std::string without_user(std::string text) {
+// In http://user:password@host/path?token, what is before the @ or after the ? is nobody's business.
+std::string without_secrets(std::string text) {
+  if (const std::size_t query = text.find('?'); query != std::string::npos)
+    text.replace(query + 1, text.size(), "****");
   const std::size_t scheme = text.find("://");
   const std::size_t begin = scheme == std::string::npos ? 0 : scheme + 3;
   const std::size_t at = text.substr(0, text.find('/', begin)).rfind('@');
@@ -42,7 +44,7 @@ std::string without_user(std::string text) {
 std::string value_of(const Options& options, const OptionRow& row) {
   std::string text = option_text(options, row);
   if (row.is_secret) return masked(text);
-  return row.name == "url" ? without_user(std::move(text)) : text;
+  return row.value == "URL" ? without_secrets(std::move(text)) : text;
 }
 
 std::string origin_text(const Options& options, const OptionRow& row) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,11 +35,14 @@ struct Peer {
   std::string certificate_file;  // authorities to trust; empty: those of the system
   bool uses_proxy = false;       // that the environment names
 
+  // A parcel without a body: there is nothing in the batch that this peer wants to know.
   std::function<Result<Parcel>(const Batch&)> pack;
   // Whether what was answered with this status may be taken when it is sent again in a moment.
   bool (*may_pass)(unsigned status) = nullptr;
   // What to do about a status, or, for 0, about a peer that cannot be reached.
   std::string (*cure)(unsigned status) = nullptr;
+  // What a peer that took a parcel did not like about it, by its answer; empty: nothing. May be missing.
+  std::string (*objection)(std::string_view answer) = nullptr;
 };
 
 }  // namespace ddprof

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <tuple>
 #include <utility>
 
 #include "net/http_post.hpp"
@@ -25,6 +26,12 @@ milliseconds random_up_to(milliseconds limit) {
 Result<Delivery> UploadDestination::send(const Batch& batch) {
   const Parcel parcel = TRY(peer_.pack(batch));
   const auto end = Clock::now() + options_.patience;
+  if (parcel.body.empty()) {  // nothing to tell; but others may wait
+    if (must_wait()) std::ignore = deliver_waiting("", end);
+    tell_when_over();
+    publish_counters();
+    return Delivery::arrived;
+  }
   auto delivery = must_wait() ? line_up(parcel, end) : post_or_keep(parcel, end);
   tell_when_over();
   publish_counters();
@@ -133,6 +140,7 @@ Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) 
   limits.stop = stop_.get_token();
   HttpPost post{parcel.query.empty() ? peer_.url : fmt::format("{}?{}", peer_.url, parcel.query),
                 peer_.socket, parcel.content_type, peer_.headers, std::as_bytes(std::span(parcel.body))};
+  post.wants_body = peer_.objection != nullptr;
   post.headers.insert(post.headers.end(), parcel.headers.begin(), parcel.headers.end());
   return judge(http_post(post, limits), peer_);
 }
@@ -149,7 +157,9 @@ bool UploadDestination::pause(const Verdict& verdict, int attempts, Clock::time_
 }
 
 void UploadDestination::tell(const Verdict& verdict) {
-  if (!verdict.error) return troubles_.clear();
+  if (verdict.objection) std::ignore = tell_once("objection", *verdict.objection);
+  if (!verdict.error && !verdict.objection) return troubles_.clear();
+  if (!verdict.error) return;
   if (stop_.stop_requested() && !troubles_.empty()) return;  // that it ends explains nothing new
   Error error = *verdict.error;
   const bool is_outage = verdict.kind != Verdict::Kind::refused;

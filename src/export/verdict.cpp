@@ -41,6 +41,14 @@ Verdict::Kind kind_of(unsigned status, const Peer& peer) {
   return is_closed ? Verdict::Kind::closed : Verdict::Kind::refused;
 }
 
+std::optional<Error> objection_of(const HttpPostAnswer& answer, const Peer& peer) {
+  const std::string objection = peer.objection == nullptr ? "" : peer.objection(answer.body);
+  if (objection.empty()) return std::nullopt;
+  return with_hint(make_error(ErrorCode::failed, "post to {}: answered {}{}", peer.place, answer.status,
+                              first_words(objection)),
+                   peer.cure(answer.status));
+}
+
 }  // namespace
 
 Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer, Nanoseconds now) {
@@ -51,7 +59,8 @@ Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer, Nanosecond
     return {is_ours ? Kind::closed : Kind::later, 0, with_hint(answer.error(), peer.cure(0)), {}};
   }
   const Kind kind = kind_of(answer->status, peer);
-  if (kind == Kind::taken) return {.status = answer->status, .error = {}, .retry_after = {}};
+  if (kind == Kind::taken)
+    return {.status = answer->status, .error = {}, .retry_after = {}, .objection = objection_of(*answer, peer)};
   Error error = make_error(ErrorCode::failed, "post to {}: answered {}{}{}", peer.place, answer->status,
                            destination_of(answer->location), first_words(answer->body));
   return {kind, answer->status, with_hint(std::move(error), peer.cure(answer->status)),

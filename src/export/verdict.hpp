@@ -24,6 +24,7 @@ struct Verdict {
   unsigned status = 0;                              // 0: no answer
   std::optional<Error> error;                       // but for `taken`; it has a cure
   std::optional<std::chrono::seconds> retry_after;  // not before
+  std::optional<Error> objection;                   // of a peer that took it all the same
 };
 
 // `now`: Unix time, for peers that name a date.

@@ -38,6 +38,19 @@ TEST(Verdict, HasTheCureOfItsPeer) {
   EXPECT_EQ(judge(make_error(ErrorCode::failed, "refused"), agent()).error->hint, "the cure of 0");
 }
 
+TEST(Verdict, IsGoodAlsoWhereThePeerObjects) {
+  Peer peer = agent();
+  peer.objection = [](std::string_view answer) { return std::string(answer) + "\nmore"; };
+  const Verdict found = judge(HttpPostAnswer{200, "", "", "one \033 rejected"}, peer);
+  EXPECT_EQ(found.kind, Verdict::Kind::taken);
+  EXPECT_FALSE(found.error.has_value());
+  ASSERT_TRUE(found.objection.has_value());
+  EXPECT_EQ(found.objection->message, "post to http://agent: answered 200: one ? rejected");
+  EXPECT_EQ(found.objection->hint, "the cure of 200");
+  peer.objection = [](std::string_view) { return std::string(); };
+  EXPECT_FALSE(judge(HttpPostAnswer{200, "", "", "fine"}, peer).objection.has_value());
+}
+
 TEST(Verdict, QuotesOneHarmlessLine) {
   const std::string message = verdict(500, "Profile \033[2Jforwarder is OFF\nmore").error->message;
   EXPECT_EQ(message, "post to http://agent: answered 500: Profile ?[2Jforwarder is OFF");

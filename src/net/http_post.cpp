@@ -60,7 +60,7 @@ Result<HttpPostAnswer> post_to(const Url& url, const HttpPost& post, const HttpO
   HttpPostAnswer answer{exchange.status(), std::string(exchange.field(field::retry_after)),
                         std::string(exchange.field(field::location)), ""};
   const bool is_good = answer.status >= 200 && answer.status < 300;
-  if (!is_good) answer.body = beginning_of_body(exchange);
+  if (!is_good || post.wants_body) answer.body = beginning_of_body(exchange);
   return answer;
 }
 
@@ -70,7 +70,10 @@ Result<HttpPostAnswer> http_post(const HttpPost& post, const HttpOptions& option
   const Url url = TRY(Url::parse(post.url));
   auto answer = post_to(url, post, options);
   if (answer) return answer;
-  const std::string place = post.socket.empty() ? url.text() : "unix://" + post.socket;
+  // Without the query, which may differ from one request to the next, and hold a secret.
+  const std::string address = url.text();
+  const std::string place =
+      post.socket.empty() ? address.substr(0, address.find('?')) : "unix://" + post.socket;
   return make_error(answer.error().code, "post to {}: {}", place, answer.error().message);
 }
 

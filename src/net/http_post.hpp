@@ -16,13 +16,15 @@ struct HttpPost {
   std::string content_type;
   std::vector<std::pair<std::string, std::string>> headers;  // further ones: name and value
   std::span<const std::byte> body;
+  bool wants_body = false;  // also of an answer that is good
 };
 
 struct HttpPostAnswer {
   unsigned status = 0;
   std::string retry_after;  // header of that name, as the server wrote it
   std::string location;     // of a redirection
-  std::string body;         // the beginning of it, when the status is not 2xx: servers explain themselves
+  std::string body;  // the beginning of it, when it was wanted or the status is not 2xx: servers explain
+                     // themselves
 };
 
 inline constexpr std::size_t kMaxAnswerBytes = 4096;

@@ -52,6 +52,25 @@ TEST_F(Post, SendsTheBodyWithItsHeaders) {
   EXPECT_THAT(request, HasSubstr("\r\nConnection: close\r\n"));
 }
 
+TEST_F(Post, KeepsTheBodyOfAGoodAnswerWhereItIsWanted) {
+  const RawServer server([&](const RawServer::Client& client) {
+    client.receive_body();
+    client.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody");
+  });
+  EXPECT_EQ(post(server.url("/")).value().body, "");
+  post_.wants_body = true;
+  EXPECT_EQ(post(server.url("/")).value().body, "body");
+}
+
+TEST_F(Post, KeepsTheQueryOutOfMessages) {
+  std::string url;
+  {
+    const RawServer gone([](const RawServer::Client&) {});
+    url = gone.url("/input?token=secret");
+  }
+  EXPECT_THAT(failure(url).message, testing::AllOf(HasSubstr("/input: "), testing::Not(HasSubstr("secret"))));
+}
+
 TEST_F(Post, SendsToAUnixSocket) {
   const ScratchFolder folder;
   post_.socket = folder.path("server.sock");

@@ -8,6 +8,10 @@ namespace ddprof::otlp_field {
 
 enum Request : std::uint32_t { kResourceProfiles = 1, kDictionary = 2 };
 
+enum Response : std::uint32_t { kPartialSuccess = 1 };
+
+enum PartialSuccess : std::uint32_t { kRejectedProfiles = 1, kErrorMessage = 2 };
+
 enum ResourceProfiles : std::uint32_t { kResource = 1, kScopeProfiles = 2 };
 
 enum ScopeProfiles : std::uint32_t { kScope = 1, kProfiles = 2 };

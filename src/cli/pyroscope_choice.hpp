@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "cli/options.hpp"
+#include "export/peer.hpp"
+
+namespace ddprof {
+
+// Holds what is said about a Pyroscope server to what it can be.
+Result<void> check_pyroscope(Options& options);
+
+// The address of a Pyroscope server. None by default.
+std::optional<std::string> chosen_pyroscope(const Options& options);
+
+// `name` is the service when nobody gave it one.
+Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name, Pid target);
+
+}  // namespace ddprof

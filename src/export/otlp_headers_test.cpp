@@ -1,0 +1,26 @@
+#include "export/otlp_headers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ddprof {
+namespace {
+
+TEST(OtlpHeaders, ArePairsWithPercentSigns) {
+  EXPECT_EQ(parse_otlp_headers("api-key=abc").value(), (HttpHeaders{{"api-key", "abc"}}));
+  EXPECT_EQ(parse_otlp_headers(" Authorization = Basic%20dTpw , x=a%2Cb=c,,empty=").value(),
+            (HttpHeaders{{"Authorization", "Basic dTpw"}, {"x", "a,b=c"}, {"empty", ""}}));
+  EXPECT_TRUE(parse_otlp_headers("").value().empty());
+}
+
+TEST(OtlpHeaders, CannotBecomeHeadersOfTheirOwn) {
+  for (const char* text : {"secret", "=secret", "a=secret%", "a b=secret", "a%0d=secret",
+                           "a=x%0D%0AHost:secret", "a=secret%00", "a:=secret"}) {
+    const auto headers = parse_otlp_headers(text);
+    ASSERT_FALSE(headers.ok()) << text;
+    EXPECT_THAT(headers.error().message, testing::Not(testing::HasSubstr("secret"))) << text;
+  }
+}
+
+}  // namespace
+}  // namespace ddprof

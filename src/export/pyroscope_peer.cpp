@@ -1,0 +1,76 @@
+#include "export/pyroscope_peer.hpp"
+
+#include "encode/gzip.hpp"
+#include "encode/pprof.hpp"
+#include "encode/pyroscope_profile.hpp"
+#include "export/basic_auth.hpp"
+#include "export/percent_code.hpp"
+
+namespace ddprof {
+
+namespace {
+
+constexpr std::string_view kIngest = "/ingest";
+constexpr int kPyroscopeGzipLevel = 1;  // the profiler pays for more
+
+std::string pyroscope_cure(unsigned status) {
+  if (status == 0) return "start the server, or name it: --pyroscope-url, PYROSCOPE_SERVER_ADDRESS";
+  if (status >= 300 && status < 400) return "name the right address: --pyroscope-url";
+  switch (status) {
+    case 401:
+    case 403:
+      return "name who you are there: PYROSCOPE_BASIC_AUTH_USER and PYROSCOPE_BASIC_AUTH_PASSWORD, or "
+             "--pyroscope-tenant";
+    case 404:
+    case 405:
+      return "is it a Pyroscope server? Its address is the one of its own pages: http://host:4040";
+    case 400:
+    case 413:
+    case 422:
+      // Its usual limits; ours do not matter, since whoever runs the server can change them.
+      return "it takes 16000 stacks and 4 MiB in a profile, 30 labels, and nothing older than an hour: raise "
+             "its limits, or try a shorter --upload-period";
+    default:
+      return "look at the server's log";
+  }
+}
+
+bool may_pass_pyroscope(unsigned status) { return status == 408 || status == 429 || status >= 500; }
+
+Result<Parcel> pack_for_pyroscope(const PyroscopeOptions& options, const Batch& batch) {
+  // Columns give a profile its name there: those of several kinds need a request each.
+  if (batch.parts.size() > 1)
+    return make_error(ErrorCode::unsupported, "a batch of {} profiles, of which Pyroscope is sent one",
+                      batch.parts.size());
+  Parcel parcel{.sequence = batch.sequence,
+                .start = batch.start,
+                .end = batch.end,
+                .query = fmt::format("name={}&from={}&until={}&spyName=ddprof&format=pprof",
+                                     percent_encoded(pyroscope_name(options.application, options.labels)),
+                                     batch.start.count(), batch.end.count()),
+                .content_type = "application/octet-stream",
+                .headers = {},
+                .body = {}};
+  if (batch.parts.empty() || batch.parts[0].profile.samples.empty()) return parcel;
+  parcel.body = TRY(gzip(encode_pprof(for_pyroscope(batch.parts[0].profile)), kPyroscopeGzipLevel));
+  return parcel;
+}
+
+}  // namespace
+
+Peer pyroscope_peer(const PyroscopeOptions& options) {
+  Peer peer;
+  peer.url = options.url + std::string(kIngest);
+  peer.place = peer.url;
+  if (!options.user.empty() || !options.password.empty())
+    peer.headers.emplace_back("Authorization", basic_auth(options.user, options.password));
+  if (!options.tenant.empty()) peer.headers.emplace_back("X-Scope-OrgID", options.tenant);
+  peer.certificate_file = options.certificate_file;
+  peer.uses_proxy = true;
+  peer.pack = [options](const Batch& batch) { return pack_for_pyroscope(options, batch); };
+  peer.may_pass = may_pass_pyroscope;
+  peer.cure = pyroscope_cure;
+  return peer;
+}
+
+}  // namespace ddprof

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "export/peer.hpp"
+#include "export/pyroscope_name.hpp"
+
+namespace ddprof {
+
+struct PyroscopeOptions {
+  std::string url;  // of the server, without a slash at its end
+  std::string application;
+  PyroscopeLabels labels;
+  std::string user, password;    // none: both empty
+  std::string tenant;            // of a server with several; empty: none
+  std::string certificate_file;  // authorities to trust; empty: those of the system
+};
+
+// A Pyroscope server.
+Peer pyroscope_peer(const PyroscopeOptions& options);
+
+}  // namespace ddprof
