@@ -86,6 +86,7 @@ Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) 
   limits.first_byte_timeout = limits.progress_timeout = limits.total_timeout = left;
   limits.connect_timeout = left / 2;
   limits.certificate_file = peer_.certificate_file;
+  if (peer_.uses_proxy) limits.proxies = environment_variable;
   limits.stop = stop_.get_token();
   HttpPost post{parcel.query.empty() ? peer_.url : fmt::format("{}?{}", peer_.url, parcel.query),
                 peer_.socket, parcel.content_type, peer_.headers, std::as_bytes(std::span(parcel.body))};
