@@ -27,7 +27,7 @@ struct HttpOptions {
   int max_redirects = 3;
   std::string user_agent = "ddprof/" DDPROF_VERSION;
   std::string certificate_file;  // authorities to trust; empty: those of the system
-  Environment proxies;           // the variables that name proxies; nothing: no proxy is used
+  ProxyVariables proxies;        // the variables that name proxies; nothing: no proxy is used
   std::stop_token stop;          // gives up at once
 };
 

@@ -55,9 +55,9 @@ struct NamedProxy {
   std::string variable, value;
 };
 
-NamedProxy first_set(const Environment& environment, std::initializer_list<const char*> names) {
+NamedProxy first_set(const ProxyVariables& variables, std::initializer_list<const char*> names) {
   for (const char* name : names) {
-    std::string value = environment(name);
+    std::string value = variables(name);
     if (!value.empty()) return {name, std::move(value)};
   }
   return {};
@@ -101,13 +101,13 @@ std::string environment_variable(const std::string& name) {
   return value == nullptr ? "" : value;
 }
 
-Result<std::optional<Proxy>> choose_proxy(const Url& url, const Environment& environment) {
+Result<std::optional<Proxy>> choose_proxy(const Url& url, const ProxyVariables& variables) {
   const NamedProxy named =
-      url.is_tls ? first_set(environment, {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"})
-                 : first_set(environment, {"http_proxy", "all_proxy", "ALL_PROXY"});
+      url.is_tls ? first_set(variables, {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"})
+                 : first_set(variables, {"http_proxy", "all_proxy", "ALL_PROXY"});
   if (named.value.empty()) return std::optional<Proxy>();
   constexpr std::string_view kThisMachine = "localhost,127.0.0.0/8,[::1]";
-  const NamedProxy exceptions = first_set(environment, {"no_proxy", "NO_PROXY"});
+  const NamedProxy exceptions = first_set(variables, {"no_proxy", "NO_PROXY"});
   if (is_excepted(kThisMachine, url.host, url.port) || is_excepted(exceptions.value, url.host, url.port))
     return std::optional<Proxy>();
   return std::optional(TRY(parse_proxy(named)));

@@ -23,13 +23,13 @@ struct Proxy {
 };
 
 // The value of an environment variable; empty when it is not set.
-using Environment = std::function<std::string(const std::string& name)>;
+using ProxyVariables = std::function<std::string(const std::string& name)>;
 [[nodiscard]] std::string environment_variable(const std::string& name);
 
 // The proxy that the environment names for a URL, by the variables that curl reads: https_proxy, HTTPS_PROXY,
 // http_proxy, all_proxy, ALL_PROXY, no_proxy, NO_PROXY. Not HTTP_PROXY, which under CGI is a header that any
 // client may set. Nothing for hosts that NO_PROXY names, and for this machine: a proxy has its own localhost.
 // Fails, without showing the value, when a variable does not hold the address of a proxy.
-Result<std::optional<Proxy>> choose_proxy(const Url& url, const Environment& environment);
+Result<std::optional<Proxy>> choose_proxy(const Url& url, const ProxyVariables& variables);
 
 }  // namespace ddprof

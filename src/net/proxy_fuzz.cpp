@@ -13,10 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string value(text.substr(0, text.find('\n')));
   const std::string list(text.substr(std::min(value.size() + 1, text.size())));
   static const Url url = *Url::parse("https://intake.example:8443/");
-  const Environment environment = [&](const std::string& name) {
+  const ProxyVariables variables = [&](const std::string& name) {
     return name == "HTTPS_PROXY" ? value : name == "NO_PROXY" ? list : "";
   };
-  const auto proxy = choose_proxy(url, environment);
+  const auto proxy = choose_proxy(url, variables);
   if (!proxy) {
     if (proxy.error().message.find(kSecret) != std::string::npos) std::abort();
   } else if (*proxy) {

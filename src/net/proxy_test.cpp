@@ -73,13 +73,14 @@ TEST(Proxy, GetsUserAndPassword) {
   EXPECT_EQ(authorization("me@p:1"), "Basic bWU6");
   EXPECT_EQ(authorization("http://me:p%40ss%3a%zz@p:1"), "Basic bWU6cEBzczoleno=");
   EXPECT_EQ(authorization("http://me:a@b@p:1"), "Basic bWU6YUBi");
+  EXPECT_EQ(authorization("http://me:a/b@p:1"), "Basic bWU6YS9i");
   EXPECT_EQ(authorization("http://p:1"), "");
 }
 
 TEST(Proxy, IsRefusedWithoutShowingThePassword) {
   for (const char* value :
-       {"http://me:secret@", "http://me:secret/x@p:1", "http://me:secret@p:port", "ftp://me:secret@p",
-        "socks5://me:secret@p:1", "http://me:secret@p/path", "http://me:secret@p q", "://secret"}) {
+       {"http://me:secret@", "http://me:secret@p:port", "ftp://me:secret@p", "socks5://me:secret@p:1",
+        "http://me:secret@p/path", "http://me:secret@p q", "://secret"}) {
     const auto proxy = choose("https://host/", {{"HTTPS_PROXY", value}});
     ASSERT_FALSE(proxy.ok()) << value;
     EXPECT_EQ(proxy.error().code, ErrorCode::permission_denied);

@@ -30,7 +30,8 @@ class TlsServer {
         "policy=any\nx509_extensions=names\n[any]\ncommonName=supplied\n"
         "[names]\nsubjectAltName=DNS:localhost,DNS:intake.test\n");
     folder_.run(
-        "openssl req -newkey rsa:2048 -nodes -keyout key.pem -out request.pem -subj /CN=tester && : > index "
+        "openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out "
+        "request.pem -subj /CN=tester && : > index "
         "&& "
         "openssl ca -batch -notext -selfsign -config ca.conf -keyfile key.pem -in request.pem "
         "-out certificate.pem -startdate " +

@@ -33,8 +33,8 @@ std::string harmless(std::string_view text) {
 
 std::string common_name(const X509_NAME* name) {
   std::array<char, 256> text{};
-  for (int field : {NID_commonName, NID_organizationName}) {
-    const int size = ::X509_NAME_get_text_by_NID(name, field, text.data(), static_cast<int>(text.size()));
+  for (int part : {NID_commonName, NID_organizationName}) {
+    const int size = ::X509_NAME_get_text_by_NID(name, part, text.data(), static_cast<int>(text.size()));
     if (size > 0) return harmless({text.data(), static_cast<std::size_t>(size)});
   }
   return "somebody without a name";
