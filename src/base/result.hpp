@@ -13,7 +13,7 @@ enum class ErrorCode {
   failed,             // no special handling makes sense
   invalid_argument,   // the user said something that cannot be
   not_found,          // a file, process or event that does not exist
-  permission_denied,  // the kernel refused; the hint says what would allow it
+  permission_denied,  // the kernel or a peer refuses; the hint says what would allow it
   unsupported,        // this kernel, machine or version cannot do it
   exhausted,          // out of memory, descriptors, locked memory or disk space
   corrupt,            // foreign bytes that are not what they claim to be

@@ -56,12 +56,14 @@ bool is_directory(const std::string& path) {
   return path.ends_with('/') || std::filesystem::is_directory(path, unknown);
 }
 
+std::string absolute_path(const std::string& path, const std::string& working_directory) {
+  return path.starts_with('/') ? path : working_directory + "/" + path;
+}
+
 Result<std::unique_ptr<Destination>> make_file_destination(const Options& options,
                                                            const std::string& working_directory,
                                                            const std::string& name) {
-  auto absolute = [&](const std::string& path) {
-    return path.starts_with('/') ? path : working_directory + "/" + path;
-  };
+  auto absolute = [&](const std::string& path) { return absolute_path(path, working_directory); };
   if (!options.debug_pprof_prefix.empty())
     return own(ProfileFolder::create(absolute(options.debug_pprof_prefix)));
   if (!options.output.empty() && is_directory(options.output)) {
@@ -127,6 +129,8 @@ std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
   upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4 / static_cast<int>(peers));
   upload.say = voice.say;
   upload.say_notice = voice.say_notice;
+  if (peer.certificate_file.empty() && !options.ca_file.empty())
+    peer.certificate_file = absolute_path(options.ca_file, working_directory);
   if (options.spool_dir != "none") {
     auto spool = open_spool(options, working_directory, peer);
     if (spool) {

@@ -9,6 +9,7 @@
 #include "cli/pyroscope_choice.hpp"
 #include "export/agent_address.hpp"
 #include "export/datadog_tags.hpp"
+#include "net/tls.hpp"
 #include "process/process_filter.hpp"
 
 namespace ddprof {
@@ -182,6 +183,19 @@ Result<void> check_agent_url(Options& options) {
   return {};
 }
 
+// One that somebody typed must be right. With a wrong one in the environment the program runs all the same,
+// and no upload trusts anybody in its place.
+Result<void> check_ca_file(Options& options) {
+  if (options.ca_file.empty()) return {};
+  auto checked = check_certificate_file(options.ca_file);
+  if (checked) return {};
+  const Origin& origin = origin_of(options, "ca-file");
+  if (origin.kind == Origin::Kind::command_line)
+    return usage_error("--ca-file: " + checked.error().message, "a file of certificates in the form of PEM");
+  options.notices.push_back(fmt::format("{}: {}", origin.detail, checked.error().message));
+  return {};
+}
+
 void check_tags(Options& options) {
   const std::vector<std::string> refused = DatadogTags().add_all(options.tags);
   if (refused.empty()) return;
@@ -254,6 +268,7 @@ Result<void> apply_option_rules(Options& options) {
   TRY(check_filters(options));
   TRY(check_intake(options));
   TRY(check_agent_url(options));
+  TRY(check_ca_file(options));
   check_tags(options);
   choose_service(options);
   TRY(check_otlp(options));

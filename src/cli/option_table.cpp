@@ -146,7 +146,7 @@ const auto kRows = std::to_array<OptionRow>({
      .value = "ID", .group = Group::upload, .level = Level::extended, .help = "tenant there"},
     {.name = "ca-file", .environment = "DD_PROFILING_CA_FILE", .slot = &Options::ca_file, .value = "FILE",
      .group = Group::upload, .level = Level::extended,
-     .help = "certificates of the authorities to trust, in place of the system's", .has_effect = false},
+     .help = "certificates of the authorities to trust, in place of the system's"},
     {.name = "spool-dir", .environment = "DD_PROFILING_SPOOL_DIR", .slot = &Options::spool_dir, .value = "DIR",
      .group = Group::upload, .level = Level::extended, .help = "where profiles wait while nobody takes them; none: they do not",
      .default_note = "the user's state directory"},

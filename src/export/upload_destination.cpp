@@ -131,12 +131,13 @@ Verdict UploadDestination::post(const Parcel& parcel, Clock::time_point end) {
 }
 
 Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) const {
-  if (stop_.stop_requested()) return {Verdict::Kind::later, 0, make_error(ErrorCode::failed, "no time"), {}};
+  if (stop_.stop_requested()) return {Verdict::Kind::later, 0, make_error(ErrorCode::failed, "no time"), {}, {}};
   const auto left = std::max(std::chrono::ceil<milliseconds>(end - Clock::now()), milliseconds(1));
   HttpOptions limits;
   limits.first_byte_timeout = limits.progress_timeout = limits.total_timeout = left;
   limits.connect_timeout = left / 2;
   limits.certificate_file = peer_.certificate_file;
+  if (peer_.uses_proxy) limits.proxies = environment_variable;
   limits.stop = stop_.get_token();
   HttpPost post{parcel.query.empty() ? peer_.url : fmt::format("{}?{}", peer_.url, parcel.query),
                 peer_.socket, parcel.content_type, peer_.headers, std::as_bytes(std::span(parcel.body))};

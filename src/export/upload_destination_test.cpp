@@ -105,6 +105,33 @@ TEST(UploadDestination, TriesNothingMoreThanThreeTimes) {
   EXPECT_GE(agent.bodies().size(), 2U);
 }
 
+TEST(UploadDestination, GoesByAProxyOnlyIfItsPeerMay) {
+  Agent proxy({std::string(kTaken)});
+  Peer peer = proxy.peer();
+  ASSERT_EQ(::setenv("http_proxy", peer.place.c_str(), 1), 0);
+  Peer direct = peer;
+  direct.url = "http://collector.invalid/in";
+  EXPECT_FALSE(UploadDestination(direct, {}).send(Batch::of(small_profile(), 0)).ok());
+  peer.url = direct.url;
+  peer.uses_proxy = true;
+  const auto sent = UploadDestination(peer, {}).send(Batch::of(small_profile(), 0));
+  ::unsetenv("http_proxy");
+  ASSERT_TRUE(sent.ok()) << sent.error().message;
+  EXPECT_THAT(proxy.request(), testing::StartsWith("POST http://collector.invalid/in HTTP/1.1\r\n"));
+  EXPECT_EQ(proxy.bodies().size(), 1U);
+}
+
+TEST(UploadDestination, DoesNotHammerWhoHasNoTls) {
+  const RawServer server("HTTP/1.1 400 Bad Request\r\n\r\n");
+  Agent other({std::string(kTaken)});
+  Peer peer = other.peer();
+  peer.url = "https" + server.url().substr(4);
+  const auto sent = UploadDestination(peer, {}).send(Batch::of(small_profile(), 0));
+  ASSERT_FALSE(sent.ok());
+  EXPECT_THAT(sent.error().message, HasSubstr("does not speak it"));
+  EXPECT_EQ(server.requests().size(), 1U);
+}
+
 TEST(UploadDestination, TakesARefusalAsFinal) {
   for (unsigned status : {302U, 400U, 401U, 403U, 404U, 413U}) {
     Agent agent({answer(status), std::string(kTaken)});

@@ -51,6 +51,24 @@ TEST(Verdict, IsGoodAlsoWhereThePeerObjects) {
   EXPECT_FALSE(judge(HttpPostAnswer{200, "", "", "fine"}, peer).objection.has_value());
 }
 
+TEST(Verdict, WaitsForWhoeverMendsCertificatesAndProxies) {
+  const Error error = with_hint(make_error(ErrorCode::permission_denied, "certificate refused"), "renew it");
+  const Verdict untrusted = judge(error, agent());
+  EXPECT_EQ(untrusted.kind, Verdict::Kind::closed);
+  EXPECT_EQ(untrusted.error->hint, "renew it");
+  EXPECT_NE(verdict(407).error->hint.find("http_proxy="), std::string::npos);
+}
+
+// The words of nginx 1.22 and of Go 1.19.
+TEST(Verdict, KnowsWhoWantsHttps) {
+  for (const char* body : {"<center>The plain HTTP request was sent to HTTPS port</center>",
+                           "Client sent an HTTP request to an HTTPS server.\n"}) {
+    EXPECT_EQ(verdict(400, body).kind, Verdict::Kind::closed);
+    EXPECT_EQ(verdict(400, body).error->hint, "https:// in place of http://");
+  }
+  EXPECT_EQ(verdict(400, "bad HTTP request").kind, Verdict::Kind::refused);
+}
+
 TEST(Verdict, QuotesOneHarmlessLine) {
   const std::string message = verdict(500, "Profile \033[2Jforwarder is OFF\nmore").error->message;
   EXPECT_EQ(message, "post to http://agent: answered 500: Profile ?[2Jforwarder is OFF");

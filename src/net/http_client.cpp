@@ -12,11 +12,11 @@ namespace {
 using boost::beast::http::field;
 using std::chrono::steady_clock;
 
-std::string request_text(const Url& url, const HttpOptions& options) {
+std::string request_text(const Url& url, const HttpExchange& exchange, const HttpOptions& options) {
   return fmt::format(
       "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {}\r\nAccept: */*\r\nAccept-Encoding: identity\r\n"
-      "Connection: close\r\n\r\n",
-      url.target, url.authority(), options.user_agent);
+      "Connection: close\r\n{}\r\n",
+      exchange.target(url), url.authority(), options.user_agent, exchange.proxy_line());
 }
 
 bool is_redirection(unsigned status) {
@@ -32,7 +32,7 @@ struct Outcome {
 Result<Outcome> ask_once(const Url& url, const HttpOptions& options, Deadline end, const HttpSink& sink) {
   HttpExchange exchange(options, end);
   TRY(exchange.connect(url));
-  const std::string request = request_text(url, options);
+  const std::string request = request_text(url, exchange, options);
   TRY(exchange.send(std::as_bytes(std::span(request))));
   TRY(exchange.receive_header());
   Outcome outcome{{exchange.status(), 0}, {}};
@@ -56,7 +56,11 @@ Result<HttpAnswer> http_get(std::string_view url, const HttpOptions& options, co
   const Deadline end = steady_clock::now() + options.total_timeout;
   for (int i = 0; i <= options.max_redirects; ++i) {
     auto outcome = ask_once(here, options, end, sink);
-    if (!outcome) return make_error(outcome.error().code, "get {}: {}", here.text(), outcome.error().message);
+    if (!outcome) {
+      Error error = std::move(outcome).error();
+      error.message = fmt::format("get {}: {}", here.text(), error.message);
+      return error;
+    }
     if (!outcome->next) return outcome->answer;
     here = std::move(*outcome->next);
   }

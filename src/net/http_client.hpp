@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "net/proxy.hpp"
 
 namespace ddprof {
 
@@ -26,6 +27,7 @@ struct HttpOptions {
   int max_redirects = 3;
   std::string user_agent = "ddprof/" DDPROF_VERSION;
   std::string certificate_file;  // authorities to trust; empty: those of the system
+  ProxyVariables proxies;        // the variables that name proxies; nothing: no proxy is used
   std::stop_token stop;          // gives up at once
 };
 
@@ -40,7 +42,8 @@ using HttpSink = std::function<Result<void>(std::span<const std::byte>)>;
 // Gets `url`, over TLS when it says so, following redirections but never from https to http. An answer of any
 // status is an answer; the sink only sees the body of a 200. Blocks, but within the limits. Fails with
 // `failed` when the server does not answer as it should, with `exhausted` when the body is too large, with
-// `corrupt` when the answer is no HTTP or ends too early.
+// `corrupt` when the answer is no HTTP or ends too early, with `permission_denied` when somebody must mend
+// something first: a certificate, the address of a proxy.
 Result<HttpAnswer> http_get(std::string_view url, const HttpOptions& options, const HttpSink& sink);
 
 }  // namespace ddprof

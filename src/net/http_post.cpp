@@ -15,10 +15,8 @@ bool is_header_text(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
 }
 
-Result<std::string> head_of(const HttpPost& post, const Url& url, const HttpOptions& options) {
-  std::string head =
-      fmt::format("POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {}\r\nAccept: */*\r\nConnection: close\r\n",
-                  url.target, url.authority(), options.user_agent);
+Result<std::string> headers_of(const HttpPost& post) {
+  std::string head;
   auto add = [&head](std::string_view name, std::string_view value) -> Result<void> {
     if (!is_header_text(name) || !is_header_text(value))
       return make_error(ErrorCode::invalid_argument, "header {}: not one line of text", name.substr(0, 40));
@@ -29,6 +27,12 @@ Result<std::string> head_of(const HttpPost& post, const Url& url, const HttpOpti
   for (const auto& [name, value] : post.headers) TRY(add(name, value));
   TRY(add("Content-Length", std::to_string(post.body.size())));
   return head + "\r\n";
+}
+
+std::string first_lines(const Url& url, const HttpExchange& exchange, const HttpOptions& options) {
+  return fmt::format(
+      "POST {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: {}\r\nAccept: */*\r\nConnection: close\r\n{}",
+      exchange.target(url), url.authority(), options.user_agent, exchange.proxy_line());
 }
 
 Result<void> send_request(HttpExchange& exchange, const std::string& head, std::span<const std::byte> body) {
@@ -50,10 +54,10 @@ std::string beginning_of_body(HttpExchange& exchange) {
 }
 
 Result<HttpPostAnswer> post_to(const Url& url, const HttpPost& post, const HttpOptions& options) {
-  const std::string head = TRY(head_of(post, url, options));
+  const std::string headers = TRY(headers_of(post));
   HttpExchange exchange(options, std::chrono::steady_clock::now() + options.total_timeout);
   TRY(post.socket.empty() ? exchange.connect(url) : exchange.connect_to_socket(post.socket));
-  auto sent = send_request(exchange, head, post.body);
+  auto sent = send_request(exchange, first_lines(url, exchange, options) + headers, post.body);
   // Who refuses a body may close before it was sent; the reason is there to be read.
   auto received = exchange.receive_header();
   if (!received) return sent ? std::move(received).error() : std::move(sent).error();
@@ -74,7 +78,9 @@ Result<HttpPostAnswer> http_post(const HttpPost& post, const HttpOptions& option
   const std::string address = url.text();
   const std::string place =
       post.socket.empty() ? address.substr(0, address.find('?')) : "unix://" + post.socket;
-  return make_error(answer.error().code, "post to {}: {}", place, answer.error().message);
+  Error error = std::move(answer).error();
+  error.message = fmt::format("post to {}: {}", place, error.message);
+  return error;
 }
 
 }  // namespace ddprof

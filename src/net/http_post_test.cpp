@@ -132,6 +132,24 @@ TEST_F(Post, ReadsTheReasonOfOneWhoDoesNotTakeTheWholeBody) {
   EXPECT_EQ(answer->status, 413U);
 }
 
+TEST_F(Post, PassesOverAnswersThatOnlySayGoOn) {
+  const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
+  const RawServer server([&](const RawServer::Client& client) {
+    client.receive_body();
+    client.send(go_on + std::string(kAccepted));
+  });
+  const auto answer = post(server.url());
+  ASSERT_TRUE(answer.ok()) << answer.error().message;
+  EXPECT_EQ(answer->status, 202U);
+  const RawServer only(go_on);
+  EXPECT_EQ(failure(only.url()).code, ErrorCode::corrupt);
+  const RawServer endless([&](const RawServer::Client& client) {
+    while (client.send(go_on)) {
+    }
+  });
+  EXPECT_THAT(failure(endless.url()).message, HasSubstr("never comes to its end"));
+}
+
 TEST_F(Post, DoesNotFollowRedirections) {
   const RawServer server([](const RawServer::Client& client) {
     client.receive_body();

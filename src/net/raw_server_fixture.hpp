@@ -3,6 +3,7 @@
 // For tests: a server on loopback that answers with whatever bytes a test wants, and can behave badly.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -21,6 +22,17 @@
 #include "base/unique_fd.hpp"
 
 namespace ddprof {
+
+// Not open when nobody listens.
+inline UniqueFd connect_to_loopback(std::uint16_t port) {
+  UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fd.reset();
+  return fd;
+}
 
 class RawServer {
  public:
@@ -52,6 +64,20 @@ class RawServer {
       }
       return body;
     }
+    // Carries bytes both ways between the other side and a port here, until one of them ends.
+    void relay_to(std::uint16_t port) const {
+      const UniqueFd server = connect_to_loopback(port);
+      std::array<pollfd, 2> sides = {{{fd_, POLLIN, 0}, {server.get(), POLLIN, 0}}};
+      std::array<char, 4096> buffer;
+      while (::poll(sides.data(), sides.size(), -1) > 0) {
+        for (std::size_t i = 0; i < sides.size(); ++i) {
+          if (sides[i].revents == 0) continue;
+          const ssize_t count = ::recv(sides[i].fd, buffer.data(), buffer.size(), 0);
+          if (count <= 0) return;
+          ::send(sides[1 - i].fd, buffer.data(), static_cast<std::size_t>(count), MSG_NOSIGNAL);
+        }
+      }
+    }
     void wait_until_gone() const {
       std::array<char, 512> ignored;
       while (::recv(fd_, ignored.data(), ignored.size(), 0) > 0) {
@@ -61,7 +87,8 @@ class RawServer {
    private:
     void read_request() {
       std::array<char, 4096> buffer;
-      while (request_.find("\r\n\r\n") == std::string::npos) {
+      // The first words of TLS are no request, and never have its end.
+      while (request_.find("\r\n\r\n") == std::string::npos && !request_.starts_with('\x16')) {
         const ssize_t count = ::recv(fd_, buffer.data(), buffer.size(), 0);
         if (count <= 0) return;
         request_.append(buffer.data(), static_cast<std::size_t>(count));

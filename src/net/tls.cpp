@@ -8,8 +8,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <functional>
 #include <utility>
+
+#include "net/tls_trouble.hpp"
 
 namespace ddprof {
 
@@ -22,24 +26,29 @@ struct FreeSsl {
 using SslContext = std::unique_ptr<SSL_CTX, FreeSsl>;
 using SslSession = std::unique_ptr<SSL, FreeSsl>;
 
-// What OpenSSL complained about last, and nothing left of it for the next call.
-Error tls_error(std::string_view operation) {
-  std::array<char, 256> text{};
-  ::ERR_error_string_n(::ERR_peek_last_error(), text.data(), text.size());
-  ::ERR_clear_error();
-  return make_error(ErrorCode::failed, "{}: {}", operation, text.data());
-}
-
 // Debian's OpenSSL looks where Debian keeps the authorities; the binary also runs elsewhere.
 bool load_authorities(SSL_CTX* context, const std::string& certificate_file) {
   if (!certificate_file.empty())
     return ::SSL_CTX_load_verify_locations(context, certificate_file.c_str(), nullptr) == 1;
+  const bool is_named = std::getenv("SSL_CERT_FILE") != nullptr;  // then only that, as with any OpenSSL
   for (const char* bundle :
        {"/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
-    if (::access(bundle, R_OK) == 0) ::SSL_CTX_load_verify_locations(context, bundle, nullptr);
+    if (!is_named && ::access(bundle, R_OK) == 0) ::SSL_CTX_load_verify_locations(context, bundle, nullptr);
   }
   ::ERR_clear_error();
   return ::SSL_CTX_set_default_verify_paths(context) == 1;
+}
+
+Error unreadable_certificates(const std::string& file) {
+  ::ERR_clear_error();
+  if (::access(file.c_str(), R_OK) != 0) {
+    const int reason = errno;
+    Error error = errno_error(reason, "read certificates " + file);
+    error.code = ErrorCode::permission_denied;
+    return error;
+  }
+  return make_error(ErrorCode::permission_denied, "read certificates {}: it holds none in the form of PEM",
+                    file);
 }
 
 Result<SslContext> make_context(const std::string& certificate_file) {
@@ -47,11 +56,9 @@ Result<SslContext> make_context(const std::string& certificate_file) {
   ::OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
   ::ERR_clear_error();
   SslContext context(::SSL_CTX_new(::TLS_client_method()));
-  if (!context) return tls_error("start TLS");
+  if (!context) return tls_error(ErrorCode::failed);
   ::SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  ::SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  if (!load_authorities(context.get(), certificate_file))
-    return tls_error("read certificates " + certificate_file);
+  if (!load_authorities(context.get(), certificate_file)) return unreadable_certificates(certificate_file);
   return context;
 }
 
@@ -73,8 +80,13 @@ bool expect_host(SSL* ssl, const std::string& host) {
 // OpenSSL only turns bytes into bytes here; the connection below moves them, with its deadlines.
 class TlsStream final : public Stream {
  public:
-  TlsStream(std::unique_ptr<Stream> connection, SslContext context, SslSession session)
-      : connection_(std::move(connection)), context_(std::move(context)), session_(std::move(session)) {
+  TlsStream(std::unique_ptr<Stream> connection, SslContext context, SslSession session,
+            CertificateTrouble trouble)
+      : connection_(std::move(connection)),
+        context_(std::move(context)),
+        session_(std::move(session)),
+        trouble_(std::move(trouble)) {
+    verify_and_keep_trouble(session_.get(), trouble_);
     from_peer_ = ::BIO_new(::BIO_s_mem());
     to_peer_ = ::BIO_new(::BIO_s_mem());
     ::SSL_set_bio(session_.get(), from_peer_, to_peer_);  // which owns them now
@@ -122,10 +134,10 @@ class TlsStream final : public Stream {
   }
 
   [[nodiscard]] Error failure() const {
-    const long verdict = ::SSL_get_verify_result(session_.get());
-    if (verdict == X509_V_OK) return tls_error("TLS");
-    ::ERR_clear_error();
-    return make_error(ErrorCode::failed, "certificate refused: {}", ::X509_verify_cert_error_string(verdict));
+    if (trouble_.reason != X509_V_OK) return certificate_error(trouble_);
+    // Once there was a handshake, it is the connection that suffers, and it may recover.
+    return tls_error(::SSL_is_init_finished(session_.get()) == 1 ? ErrorCode::failed
+                                                                 : ErrorCode::permission_denied);
   }
 
   Result<void> send_pending(Deadline deadline) {
@@ -142,6 +154,7 @@ class TlsStream final : public Stream {
     const std::size_t count = TRY(connection_->read_some(buffer, deadline));
     // Without a farewell this may be somebody who cuts an answer short.
     if (count == 0) return make_error(ErrorCode::failed, "TLS: closed in the middle");
+    if (!std::exchange(has_received_, true) && !is_start_of_tls(buffer[0])) return not_tls_error();
     ::BIO_write(from_peer_, buffer.data(), static_cast<int>(count));
     return {};
   }
@@ -149,18 +162,26 @@ class TlsStream final : public Stream {
   std::unique_ptr<Stream> connection_;
   SslContext context_;
   SslSession session_;
+  CertificateTrouble trouble_;
+  bool has_received_ = false;
   BIO* from_peer_ = nullptr;
   BIO* to_peer_ = nullptr;
 };
 
 }  // namespace
 
+Result<void> check_certificate_file(const std::string& file) {
+  TRY(make_context(file));
+  return {};
+}
+
 Result<std::unique_ptr<Stream>> start_tls(std::unique_ptr<Stream> connection, const std::string& host,
                                           const std::string& certificate_file, Deadline deadline) {
   SslContext context = TRY(make_context(certificate_file));
   SslSession session(::SSL_new(context.get()));
-  if (!session || !expect_host(session.get(), host)) return tls_error("start TLS");
-  auto stream = std::make_unique<TlsStream>(std::move(connection), std::move(context), std::move(session));
+  if (!session || !expect_host(session.get(), host)) return tls_error(ErrorCode::failed);
+  auto stream = std::make_unique<TlsStream>(std::move(connection), std::move(context), std::move(session),
+                                            CertificateTrouble{host, certificate_file});
   TRY(stream->shake_hands(deadline));
   return std::unique_ptr<Stream>(std::move(stream));
 }

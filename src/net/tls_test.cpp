@@ -2,113 +2,126 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
-#include "base/scratch_fixture.hpp"
-#include "net/http_client.hpp"
-#include "net/raw_server_fixture.hpp"
+#include "net/tls_server_fixture.hpp"
 
 namespace ddprof {
 namespace {
 
 using testing::HasSubstr;
+using testing::MatchesRegex;
 
-int free_port() {
-  RawServer server("");  // what it was given, nobody else has
-  const std::string url = server.url();
-  return std::stoi(url.substr(url.rfind(':') + 1));
+Error failure_of(const std::string& url, const HttpOptions& options) {
+  std::string body;
+  auto answer = get_text(url, options, body);
+  return answer ? Error{ErrorCode::failed, "it did not fail"} : std::move(answer).error();
 }
 
-// `openssl s_server` serves the files of a folder, with a certificate for "localhost" alone.
-class Tls : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_.run(
-        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out certificate.pem -days 2 -subj "
-        "/CN=localhost "
-        "-addext subjectAltName=DNS:localhost");
-    folder_.write("file", "over TLS");
-    port_ = free_port();
-    std::string port = std::to_string(port_);
-    std::string cert = folder_.path("certificate.pem");
-    std::string key = folder_.path("key.pem");
-    const std::string script = "cd '" + folder_.path() + "' && exec openssl s_server -WWW -quiet -cert " +
-                               cert + " -key " + key + " -accept 127.0.0.1:" + port +
-                               " </dev/null >/dev/null 2>&1";
-    std::array<const char*, 4> arguments = {"sh", "-c", script.c_str(), nullptr};
-    ASSERT_EQ(::posix_spawnp(&server_, "sh", nullptr, nullptr, const_cast<char**>(arguments.data()), environ),
-              0);
-  }
-  void TearDown() override {
-    if (server_ <= 0) return;
-    ::kill(server_, SIGKILL);
-    ::waitpid(server_, nullptr, 0);
-  }
-  // Asks again until the server has come up.
-  Result<HttpAnswer> get(const std::string& host, const HttpOptions& options) {
-    const std::string url = "https://" + host + ":" + std::to_string(port_) + "/file";
-    while (true) {
-      body_.clear();
-      auto answer = http_get(url, options, [this](std::span<const std::byte> piece) -> Result<void> {
-        body_.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-        return {};
-      });
-      const bool is_up = answer.ok() || answer.error().message.find("refused: ") != std::string::npos ||
-                         answer.error().message.find("Connection refused") == std::string::npos;
-      if (is_up || ::waitpid(server_, nullptr, WNOHANG) != 0) return answer;
-      std::this_thread::yield();
-    }
-  }
-
-  ScratchFolder folder_;
-  pid_t server_ = -1;
-  int port_ = 0;
-  std::string body_;
-};
-
-TEST_F(Tls, GetsAFileFromAServerThatIsTrusted) {
+HttpOptions trusting(const TlsServer& server) {
   HttpOptions options;
-  options.certificate_file = folder_.path("certificate.pem");
-  const auto answer = get("localhost", options);
+  options.certificate_file = server.certificate_file();
+  return options;
+}
+
+std::string as_https(const RawServer& server) { return "https" + server.url().substr(4); }
+
+TEST(Tls, GetsAFileFromAServerThatIsTrusted) {
+  const TlsServer server;
+  std::string body;
+  const auto answer = get_text(server.url("localhost"), trusting(server), body);
   ASSERT_TRUE(answer.ok()) << answer.error().message;
-  EXPECT_EQ(body_, "over TLS");
+  EXPECT_EQ(body, "over TLS");
 }
 
-TEST_F(Tls, RefusesAServerThatNobodyTrusts) {
-  const auto answer = get("localhost", {});
-  ASSERT_FALSE(answer.ok());
-  EXPECT_THAT(answer.error().message, HasSubstr("certificate refused"));
+TEST(Tls, RefusesAServerThatNobodyTrusts) {
+  const TlsServer server;
+  const Error error = failure_of(server.url("localhost"), {});
+  EXPECT_EQ(error.code, ErrorCode::permission_denied);
+  EXPECT_THAT(error.message,
+              HasSubstr("certificate refused: signed by tester, whom this system does not trust"));
+  EXPECT_THAT(error.hint, HasSubstr("--ca-file FILE"));
+  const TlsServer other;
+  const Error wrong = failure_of(server.url("localhost"), trusting(other));
+  EXPECT_THAT(wrong.message, HasSubstr("who is not in " + other.certificate_file()));
 }
 
-TEST_F(Tls, RefusesAServerWithAnothersCertificate) {
-  HttpOptions options;
-  options.certificate_file = folder_.path("certificate.pem");
-  const auto answer = get("127.0.0.1", options);
-  ASSERT_FALSE(answer.ok());
-  EXPECT_THAT(answer.error().message, HasSubstr("certificate refused"));
+TEST(Tls, RefusesAServerWithAnothersCertificate) {
+  const TlsServer server;
+  const Error error = failure_of(server.url("127.0.0.1"), trusting(server));
+  EXPECT_EQ(error.code, ErrorCode::permission_denied);
+  EXPECT_THAT(error.message, HasSubstr("it is for localhost, intake.test, not for 127.0.0.1"));
+  EXPECT_THAT(error.hint, HasSubstr("name the host"));
 }
 
-TEST(TlsHandshake, DoesNotWaitForAServerThatSaysNothing) {
-  // The server waits for the end of an HTTP request, which never comes.
+TEST(Tls, RefusesACertificateOutsideOfItsTime) {
+  const TlsServer expired({"20200101000000Z", "20210203000000Z"}, "");
+  const Error late = failure_of(expired.url("localhost"), trusting(expired));
+  EXPECT_THAT(late.message, HasSubstr("that of localhost, intake.test ended on 2021-02-03"));
+  EXPECT_THAT(late.hint, MatchesRegex("renew it, or set the clock, if today is not 20[0-9-]*"));
+  const TlsServer future({"20980304000000Z", "20990101000000Z"}, "");
+  const Error early = failure_of(future.url("localhost"), trusting(future));
+  EXPECT_THAT(early.message, HasSubstr("only begins on 2098-03-04"));
+  EXPECT_THAT(early.hint, HasSubstr("set the clock"));
+}
+
+TEST(Tls, RefusesVersionsThatAreTooOld) {
+  const TlsServer server({}, "-tls1_1 -cipher ALL:@SECLEVEL=0");
+  const Error error = failure_of(server.url("localhost"), trusting(server));
+  EXPECT_EQ(error.code, ErrorCode::permission_denied);
+  EXPECT_THAT(error.message, HasSubstr("versions that are too old"));
+  EXPECT_THAT(error.hint, HasSubstr("TLS 1.2"));
+}
+
+TEST(Tls, SaysThatAServerWantsACertificateOfOurs) {
+  const TlsServer server({}, "-Verify 1");
+  const Error error = failure_of(server.url("localhost"), trusting(server));
+  EXPECT_EQ(error.code, ErrorCode::permission_denied);
+  EXPECT_THAT(error.message, HasSubstr("it wants a certificate of ours"));
+}
+
+TEST(Tls, SaysThatTheOtherSideSpeaksPlainHttp) {
+  const RawServer server("HTTP/1.1 400 Bad Request\r\n\r\n");
+  const Error error = failure_of(as_https(server), {});
+  EXPECT_EQ(error.code, ErrorCode::permission_denied);
+  EXPECT_THAT(error.message, HasSubstr("does not speak it"));
+  EXPECT_THAT(error.hint, HasSubstr("http:// in place of https://"));
+}
+
+TEST(Tls, SaysThatTheOtherSideSpeaksTls) {
+  const RawServer server(std::string("\x15\x03\x01\x00\x02\x02\x0a", 7));  // an alert: unexpected message
+  const Error error = failure_of(server.url(), {});
+  EXPECT_EQ(error.code, ErrorCode::permission_denied);
+  EXPECT_THAT(error.message, HasSubstr("the other side speaks TLS"));
+  EXPECT_EQ(error.hint, "https:// in place of http://");
+}
+
+TEST(Tls, MayRecoverFromAServerThatBreaksOff) {
   const RawServer server("");
+  const Error error = failure_of(as_https(server), {});
+  EXPECT_EQ(error.code, ErrorCode::failed);
+  EXPECT_THAT(error.message, HasSubstr("closed in the middle"));
+}
+
+TEST(Tls, DoesNotWaitForAServerThatSaysNothing) {
+  const RawServer server([](const RawServer::Client& client) { client.wait_until_gone(); });
   HttpOptions options;
   options.connect_timeout = std::chrono::milliseconds(100);
-  const std::string url = "https" + server.url().substr(4);
-  const auto answer = http_get(url, options, [](std::span<const std::byte>) -> Result<void> { return {}; });
-  ASSERT_FALSE(answer.ok());
-  EXPECT_THAT(answer.error().message, HasSubstr("no answer in time"));
+  EXPECT_THAT(failure_of(as_https(server), options).message, HasSubstr("no answer in time"));
 }
 
-TEST(TlsHandshake, SaysWhichCertificatesCannotBeRead) {
-  const RawServer server([](const RawServer::Client&) {});
+TEST(Tls, SaysWhichCertificatesCannotBeRead) {
+  const ScratchFolder folder;
+  folder.write("none.pem", "no certificates\n");
+  EXPECT_EQ(check_certificate_file("/nonexistent").error().message,
+            "read certificates /nonexistent: No such file or directory");
+  EXPECT_THAT(check_certificate_file(folder.path("none.pem")).error().message, HasSubstr("it holds none"));
+  EXPECT_FALSE(check_certificate_file(folder.path()).ok());
+  const TlsServer server;
+  EXPECT_TRUE(check_certificate_file(server.certificate_file()).ok());
   HttpOptions options;
   options.certificate_file = "/nonexistent";
-  const std::string url = "https" + server.url().substr(4);
-  const auto answer = http_get(url, options, [](std::span<const std::byte>) -> Result<void> { return {}; });
-  ASSERT_FALSE(answer.ok());
-  EXPECT_THAT(answer.error().message, HasSubstr("read certificates"));
+  EXPECT_THAT(failure_of(server.url("localhost"), options).message,
+              HasSubstr("read certificates /nonexistent"));
 }
 
 }  // namespace
