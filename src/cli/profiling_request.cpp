@@ -32,6 +32,21 @@ void choose_processes(const Options& options, SessionOptions& session) {
   if (options.maximum_pids >= 0) session.max_processes = static_cast<std::size_t>(options.maximum_pids);
 }
 
+void choose_cadence(const Options& options, ProfilingRequest& request) {
+  SessionOptions& session = request.session;
+  if (!is_periodic(options)) {
+    if (options.cpu_duration_seconds)
+      session.notices.emplace_back("--cpu-duration has no effect: there is one profile, of the whole run");
+    return;
+  }
+  session.period = std::chrono::seconds(options.upload_period_seconds);
+  session.naming.patience = std::min(session.naming.patience, *session.period);
+  if (options.cpu_duration_seconds.value_or(options.upload_period_seconds) == options.upload_period_seconds)
+    return;
+  session.window = std::chrono::seconds(*options.cpu_duration_seconds);
+  request.perf.has_pauses = true;
+}
+
 PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
@@ -98,10 +113,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.notices = options.notices;
   request.session.service = options.service;
   choose_processes(options, request.session);
-  if (is_periodic(options)) {
-    request.session.period = std::chrono::seconds(options.upload_period_seconds);
-    request.session.naming.patience = std::min(request.session.naming.patience, *request.session.period);
-  }
+  choose_cadence(options, request);
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {
     const NamerOptions& naming = request.session.naming;
