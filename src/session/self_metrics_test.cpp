@@ -127,7 +127,7 @@ TEST(SelfMetrics, AreAllDocumentedAndNothingElseIs) {
 
 TEST(SelfMetrics, AFreshWorkerCountsFromZero) {
   Summary fresh;
-  fresh.duration = 30s;
+  fresh.duration = fresh.looked_at = 30s;
   fresh.stacks = 100;
   fresh.sampled_cpu = 15'000'000'000;  // the whole host: nobody knows an exact sum
   for (const Summary& before : {Summary(), second_minute()}) {
