@@ -32,10 +32,10 @@ TEST(Help, FitsATerminal) {
 TEST(Help, TheShortHelpOffersOnlyWhatWorks) {
   const std::string text = help_text();
   for (const OptionRow& row : option_table()) {
+    const std::string name = "--" + std::string(row.name);
     const bool is_offered =
-        text.find(std::string(row.name) + (is_flag(row) ? " " : " " + std::string(row.value))) !=
-            std::string::npos ||
-        text.find(std::string(row.name) + "\n") != std::string::npos;
+        text.find(name + (is_flag(row) ? " " : " " + std::string(row.value))) != std::string::npos ||
+        text.find(name + "\n") != std::string::npos;
     EXPECT_EQ(is_offered, row.has_effect && row.level == OptionLevel::basic) << row.name;
   }
 }

@@ -36,6 +36,11 @@ PeriodFacts facts_of(const Options& options, const Summary& before, const Summar
   PeriodFacts facts;
   facts.worker_restarts = restarts(after) - restarts(before);
   facts.resident_bytes = resident_bytes();
+  facts.unwinding_time = after.collecting_cpu - before.collecting_cpu;
+  // The period that closes now has yet to be named: this is about the ones before it.
+  const bool was_any_named =
+      after.outcome.sent + after.outcome.failed > before.outcome.sent + before.outcome.failed;
+  if (was_any_named) facts.symbolizing_time = after.outcome.naming_cpu - before.outcome.naming_cpu;
   if (!options.events.empty() && options.events.front().is_clock)
     facts.sampling_rate_hz =
         1e9 / static_cast<double>(options.events.front().sample_value()) / after.slow_down;

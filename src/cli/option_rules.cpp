@@ -146,6 +146,36 @@ Result<void> check_duration(const Options& options) {
                      "use it with -p, -g or: ddprof record --duration SECONDS program");
 }
 
+// Two names of one setting: the one from the stronger source counts.
+Result<void> choose_period(Options& options) {
+  if (!options.period_seconds) return {};
+  const Origin::Kind given = origin_of(options, "period").kind;
+  Origin& usual = options.origins[*find_option("upload-period")];
+  if (usual.kind > given) return {};
+  const bool are_both_typed = usual.kind == Origin::Kind::command_line;
+  if (are_both_typed && *options.period_seconds != options.upload_period_seconds)
+    return usage_error("--period and --upload-period: two names of one setting, with different values",
+                       "leave one out");
+  options.upload_period_seconds = *options.period_seconds;
+  usual = origin_of(options, "period");
+  return {};
+}
+
+// As with addresses: what somebody typed must be right.
+Result<void> check_cpu_duration(Options& options) {
+  const std::int64_t period = options.upload_period_seconds;
+  if (options.cpu_duration_seconds.value_or(0) <= period) return {};
+  const Origin& origin = origin_of(options, "cpu-duration");
+  if (origin.kind == Origin::Kind::command_line)
+    return usage_error(fmt::format("--cpu-duration {}: longer than the period, which is {} s",
+                                   *options.cpu_duration_seconds, period),
+                       "a longer --period, or leave it out: all of a period is sampled then");
+  options.notices.push_back(fmt::format("{} is left alone: {} s is longer than the period, which is {} s",
+                                        origin.detail, *options.cpu_duration_seconds, period));
+  options.cpu_duration_seconds.reset();
+  return {};
+}
+
 Result<void> check_privileges(const Options& options) {
   if (options.drop_caps && options.global)
     return usage_error("--drop-caps: -g looks at processes of others, which needs capabilities",
@@ -264,6 +294,8 @@ Result<void> apply_option_rules(Options& options) {
   TRY(choose_command(options));
   TRY(choose_events(options));
   TRY(check_duration(options));
+  TRY(choose_period(options));
+  TRY(check_cpu_duration(options));
   TRY(check_privileges(options));
   TRY(check_filters(options));
   TRY(check_intake(options));

@@ -87,6 +87,30 @@ TEST(OptionRules, APrivilegeThatCannotBeGivenUpIsNotIgnored) {
   EXPECT_EQ(fixture.parsed({"-p", "1"}).switch_user, "www");  // which has nobody to be used for
 }
 
+TEST(OptionRules, PeriodIsAnotherNameOfUploadPeriod) {
+  EXPECT_EQ(parsed({"--period", "60", "x"}).upload_period_seconds, 60);
+  EXPECT_EQ(parsed({"--period", "60", "-u", "60", "x"}).upload_period_seconds, 60);
+  EXPECT_THAT(failure({"--period", "60", "-u", "59", "x"}).message, HasSubstr("two names of one setting"));
+  OptionFixture fixture;
+  fixture.variables = {{"DD_PROFILING_PERIOD", "60"}};
+  EXPECT_EQ(fixture.parsed({"x"}).upload_period_seconds, 60);
+  EXPECT_EQ(fixture.parsed({"-u", "10", "x"}).upload_period_seconds, 10);
+  fixture.variables = {{"DD_PROFILING_UPLOAD_PERIOD", "10"}};
+  EXPECT_EQ(fixture.parsed({"--period", "60", "x"}).upload_period_seconds, 60);
+}
+
+TEST(OptionRules, ThePartThatIsSampledFitsIntoThePeriod) {
+  EXPECT_EQ(parsed({"--cpu-duration", "15", "--period", "60", "x"}).cpu_duration_seconds, 15);
+  EXPECT_EQ(parsed({"--cpu-duration", "60", "--period", "60", "x"}).cpu_duration_seconds, 60);
+  EXPECT_EQ(failure({"--cpu-duration", "61", "--period", "60", "x"}).message,
+            "--cpu-duration 61: longer than the period, which is 60 s");
+  OptionFixture fixture;
+  fixture.variables = {{"DD_PROFILING_CPU_DURATION", "90"}};
+  const Options lenient = fixture.parsed({"--preset", "cpu_only", "x"});
+  EXPECT_FALSE(lenient.cpu_duration_seconds);
+  EXPECT_THAT(lenient.notices, ElementsAre(HasSubstr("DD_PROFILING_CPU_DURATION is left alone")));
+}
+
 TEST(OptionRules, ABadEventFailsWithItsOwnSentence) {
   EXPECT_EQ(failure({"-e", "sCPUU", "x"}).message, "event sCPUU: unknown name; did you mean sCPU?");
 }

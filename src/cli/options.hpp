@@ -109,6 +109,8 @@ struct Options {
   bool find_agent = true;
   bool remote_symbolization = false;
   std::int64_t upload_period_seconds = 59;
+  std::optional<std::int64_t> period_seconds;        // already applied to upload_period_seconds
+  std::optional<std::int64_t> cpu_duration_seconds;  // of each period; none: all of it
   std::int64_t worker_period = 240;
 
   // The profiler itself

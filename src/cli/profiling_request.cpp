@@ -38,6 +38,30 @@ Pid target_of(const Options& options) {
   return Pid{options.pid ? static_cast<std::int32_t>(*options.pid) : ::getpid()};
 }
 
+// Naming and sending spread what they need over some of the period, in place of a burst that whoever runs
+// beside them would feel.
+void pace_naming(NamerOptions& naming, std::chrono::seconds period) {
+  constexpr std::int64_t kMostRest = 9;  // a tenth of a core
+  constexpr std::chrono::seconds kLongestPatience(25);
+  naming.rest = static_cast<unsigned>(std::clamp<std::int64_t>(period.count() - 1, 0, kMostRest));
+  naming.patience = std::min(kLongestPatience, std::max(period / 2, std::chrono::seconds(1)));
+}
+
+void choose_cadence(const Options& options, ProfilingRequest& request) {
+  SessionOptions& session = request.session;
+  if (!is_periodic(options)) {
+    if (options.cpu_duration_seconds)
+      session.notices.emplace_back("--cpu-duration has no effect: there is one profile, of the whole run");
+    return;
+  }
+  session.period = std::chrono::seconds(options.upload_period_seconds);
+  pace_naming(session.naming, *session.period);
+  if (options.cpu_duration_seconds.value_or(options.upload_period_seconds) == options.upload_period_seconds)
+    return;
+  session.window = std::chrono::seconds(*options.cpu_duration_seconds);
+  request.perf.has_pauses = true;
+}
+
 PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
@@ -76,15 +100,6 @@ auto stack_case_recorder(std::string directory) {
   };
 }
 
-// Naming and sending spread what they need over some of the period, in place of a burst that whoever runs
-// beside them would feel.
-void pace_naming(NamerOptions& naming, std::chrono::seconds period) {
-  constexpr std::int64_t kMostRest = 9;  // a tenth of a core
-  constexpr std::chrono::seconds kLongestPatience(25);
-  naming.rest = static_cast<unsigned>(std::clamp<std::int64_t>(period.count() - 1, 0, kMostRest));
-  naming.patience = std::min(kLongestPatience, std::max(period / 2, std::chrono::seconds(1)));
-}
-
 void print_progress(const Summary& summary) {
   print_to_standard_error(fmt::format("\r\033[Kddprof: {:.0f} s, {} samples, {} lost",
                                       std::chrono::duration<double>(summary.duration).count(),
@@ -114,10 +129,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
     request.session.notices.push_back(std::move(kept));
   request.session.service = options.service;
   choose_processes(options, request.session);
-  if (is_periodic(options)) {
-    request.session.period = std::chrono::seconds(options.upload_period_seconds);
-    pace_naming(request.session.naming, *request.session.period);
-  }
+  choose_cadence(options, request);
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {
     const NamerOptions& naming = request.session.naming;

@@ -122,6 +122,12 @@ class Collector {
   virtual void deliver_at_once() {}
   // Takes one sample for every `factor` that were asked for; each stands for so many more.
   virtual void slow_down(std::uint32_t factor) { (void)factor; }
+  // Stops sampling and counting, and hands over what was sampled until then. Tasks that come and go, and what
+  // they map, are told all the same. A collector that is paused already stays so.
+  virtual Result<void> pause(const EventHandler& handle) = 0;
+  virtual Result<void> resume() = 0;
+  // Since when it has been paused, perhaps by another worker; none: it samples.
+  [[nodiscard]] virtual std::optional<Nanoseconds> paused_since() const = 0;
   // Exact value of event `event` over all tasks followed so far, living ones included; none if unknown (-g).
   virtual std::optional<std::int64_t> exact_total(std::uint32_t event) = 0;
   // True once no followed task can produce samples any more (all have exited).

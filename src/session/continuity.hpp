@@ -36,6 +36,7 @@ struct Legacy {
   bool has_children = false;
   // For the summary.
   std::array<std::int64_t, kLosses> losses{};
+  std::int64_t looked_at = 0;
   std::uint64_t stacks = 0;
   std::array<std::uint64_t, kStopReasons> stopped{};
   ProcessCount excluded;

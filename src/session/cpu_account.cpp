@@ -117,7 +117,8 @@ std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_fina
   told_by_tasks -= estimate;
   std::vector<CpuLedger::ThreadTotal> living;
   bool needs_living = is_final || ledger_.unexplained(told_by_tasks) > 0;
-  if (needs_living && estimated_ == 0) living = thread_times_.read(processes_);
+  // What /proc says of a thread includes the pauses: then the rest is told by process.
+  if (needs_living && estimated_ == 0 && !options_.window) living = thread_times_.read(processes_);
   Pid root = options_.root.value_or(Pid{});
   ThreadKey rest{root, static_cast<Tid>(to_int(root))};
   add_entries(ledger_.close_living(told_by_tasks, living, rest, is_final), aggregator);

@@ -1,5 +1,6 @@
 #include "session/finisher.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ddprof {
@@ -81,8 +82,12 @@ Result<Delivery> Finisher::deliver(const Batch& batch) {
 
 void Finisher::send(const ClosedPeriod& period) {
   if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(naming_);
-  auto sent = deliver(Batch::of(namer_->name(period), period.sequence));
+  const Nanoseconds cpu_before = namer_->cpu_time();
+  Batch batch = Batch::of(namer_->name(period), period.sequence);
+  const Nanoseconds naming_cpu = namer_->cpu_time() - cpu_before;
+  auto sent = deliver(batch);
   std::lock_guard lock(mutex_);
+  outcome_.naming_cpu += std::max(naming_cpu, Nanoseconds(0));
   outcome_.modules = namer_->modules();
   if (sent) {
     outcome_.sent++;

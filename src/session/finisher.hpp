@@ -48,6 +48,7 @@ class Finisher {
     DeliveryCounters delivery;
     std::optional<Error> first_error;
     std::vector<ModuleNaming> modules;  // of the last period
+    Nanoseconds naming_cpu{};           // of all periods that are counted here
   };
   [[nodiscard]] Outcome outcome() const;
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 #include "session/timeline.hpp"
@@ -115,6 +116,10 @@ std::string describe(const ModuleNaming& module) {
 Namer::Namer(const NamerOptions& options)
     : options_(options), names_(options.is_enabled, options.cache_folder) {
   if (options.is_enabled) sources_.emplace(options.cache_folder);
+}
+
+Nanoseconds Namer::cpu_time() {
+  return thread_cpu_now() + (sources_ ? sources_->cpu_time() : Nanoseconds(0));
 }
 
 void Namer::read_sources(const ClosedPeriod& period) {

@@ -46,6 +46,8 @@ class Namer {
   Profile name(const ClosedPeriod& period);
   // Of the files that the last period had samples in.
   [[nodiscard]] const std::vector<ModuleNaming>& modules() const { return modules_; }
+  // Of the calling thread, and of the one that reads debug information for it.
+  [[nodiscard]] Nanoseconds cpu_time();
 
  private:
   void read_sources(const ClosedPeriod& period);

@@ -105,15 +105,16 @@ void add_unwinding(MetricList& metrics, const Summary& before, const Summary& af
 
 void add_cost(MetricList& metrics, const Summary& before, const Summary& after, const PeriodFacts& facts) {
   const Nanoseconds wall(grown(before.duration.count(), after.duration.count()));
-  metrics.gauge("profile.duration_ms", static_cast<double>(wall.count()) / 1e6);
+  const Nanoseconds looked_at(grown(before.looked_at.count(), after.looked_at.count()));
+  metrics.gauge("profile.duration_ms", static_cast<double>(looked_at.count()) / 1e6);
   metrics.gauge("profiler.cpu_usage.millicores",
                 millicores(grown(before.own_cpu.count(), after.own_cpu.count()), wall));
   metrics.gauge("profiler.rss", facts.resident_bytes);
   metrics.gauge("profiler.peak_rss", after.own_memory_bytes);
   metrics.gauge("target_process.cpu_usage.millicores",
-                millicores(grown(target_cpu(before), target_cpu(after)), wall));
+                millicores(grown(target_cpu(before), target_cpu(after)), looked_at));
   metrics.gauge("target_process.cpu_unsampled.millicores",
-                millicores(grown(unsampled_cpu(before), unsampled_cpu(after)), wall));
+                millicores(grown(unsampled_cpu(before), unsampled_cpu(after)), looked_at));
   metrics.gauge("sampling.rate_hz", facts.sampling_rate_hz);
 }
 

@@ -32,7 +32,7 @@ std::map<std::string, double> by_name(const std::vector<SelfMetric>& metrics) {
 // A run after 60 s, and after 120 s.
 Summary first_minute() {
   Summary summary;
-  summary.duration = 60s;
+  summary.duration = summary.looked_at = 60s;
   summary.collector = {.samples = 5000, .lost_records = 10, .throttled = 1};
   summary.stacks = 4990;
   summary.stopped[{StopReason::truncated_copy, ""}] = 7;
@@ -45,7 +45,7 @@ Summary first_minute() {
 
 Summary second_minute() {
   Summary summary = first_minute();
-  summary.duration = 120s;
+  summary.duration = summary.looked_at = 120s;
   summary.collector.samples += 3000;
   summary.collector.lost_records += 2;
   summary.stacks += 2998;
@@ -84,6 +84,15 @@ TEST(SelfMetrics, TellWhatHappenedInThePeriodAlone) {
   EXPECT_EQ(metrics.at("worker.restarts"), 0);
 }
 
+TEST(SelfMetrics, TheTargetIsMeasuredByTheTimeThatWasLookedAt) {
+  Summary after = second_minute();
+  after.looked_at = 75s;
+  const auto metrics = by_name(self_metrics(first_minute(), after, {}));
+  EXPECT_EQ(metrics.at("profile.duration_ms"), 15'000);
+  EXPECT_DOUBLE_EQ(metrics.at("profiler.cpu_usage.millicores"), 5);           // 0.3 s in 60 s
+  EXPECT_DOUBLE_EQ(metrics.at("target_process.cpu_usage.millicores"), 2000);  // 30 s in 15 s
+}
+
 TEST(SelfMetrics, LeaveOutWhatIsNotKnown) {
   const auto silent = by_name(self_metrics(first_minute(), second_minute(), {}));
   for (const char* name : {"profiler.rss", "sampling.rate_hz", "unwind.avg_time_ns", "symbols.time_ms"})
@@ -118,7 +127,7 @@ TEST(SelfMetrics, AreAllDocumentedAndNothingElseIs) {
 
 TEST(SelfMetrics, AFreshWorkerCountsFromZero) {
   Summary fresh;
-  fresh.duration = 30s;
+  fresh.duration = fresh.looked_at = 30s;
   fresh.stacks = 100;
   fresh.sampled_cpu = 15'000'000'000;  // the whole host: nobody knows an exact sum
   for (const Summary& before : {Summary(), second_minute()}) {

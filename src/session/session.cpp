@@ -32,7 +32,10 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
       inherited_(continuity_.legacy()),
       finisher_(destination, options_.naming, continuity_, options_.exit_timeout),
-      cpu_budget_(options_.max_cpu) {
+      cpu_budget_(options_.max_cpu),
+      cadence_(options_.period, options_.window) {
+  // What the kernel charges goes on in the pauses.
+  if (cadence_.has_pauses()) options_.charged_cpu = nullptr;
   auto clock = std::find_if(options_.events.begin(), options_.events.end(),
                             [](const EventSpec& spec) { return spec.is_clock; });
   if (clock != options_.events.end()) {
@@ -57,17 +60,22 @@ Summary Session::run(const std::atomic<bool>& stop) {
     samples = others = 0;
     const auto wait = time_to_wait();
     continuity_.promise(monotonic_now() + wait + kPatience);
+    const Nanoseconds cpu_before = thread_cpu_now();
     auto collected = collector_.collect(wait, dispatch);
     if (!collected) {
       options_.notices.push_back(collected.error().message);
       break;
     }
+    summary_.collecting_cpu += thread_cpu_now() - cpu_before;
     pace_.note(samples, others);
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
     if (cpu_) cpu_->refresh_charge(now);
-    if (options_.period && now - period_started_ >= *options_.period) close_period(false);
+    if (auto kept = keep_cadence(now, dispatch); !kept) {
+      options_.notices.push_back(kept.error().message);
+      break;
+    }
     keep_within_budgets(now);
     if (options_.on_progress && now >= next_progress_) {
       next_progress_ = now + 1s;
@@ -78,12 +86,7 @@ Summary Session::run(const std::atomic<bool>& stop) {
 
   if (stop && options_.is_replaced && options_.is_replaced()) ending_ = WorkerEnd::scheduled;
   continuity_.promise(monotonic_now() + kLastPatience + options_.exit_timeout);
-  const bool is_final = ending_ == WorkerEnd::none;
-  if (is_final) {  // nothing is sampled any more: what the rings still hold is the rest
-    if (auto drained = collector_.drain(dispatch); !drained)
-      options_.notices.push_back(drained.error().message);
-  }
-  if (is_final || aggregator_.stacks() > 0) close_period(is_final);
+  finish(dispatch);
   finisher_.finish();
   update_summary();
   summary_.ending = ending_;
@@ -159,22 +162,6 @@ void Session::handle(const ExitEvent& event) {
   stacks_.forget_thread(event.tid);
 }
 
-void Session::close_period(bool is_final) {
-  Nanoseconds now = monotonic_now();
-  AggregatedProfile profile = cpu_ ? cpu_->close(aggregator_, period_started_, now, is_final)
-                                   : aggregator_.take(period_started_, now);
-  finisher_.post_period(describe(std::move(profile)));
-  if (options_.on_period) options_.on_period(told_, summary_);
-  told_ = summary_;
-  choice_.close_period();
-  processes_.forget_ended();
-  code_.forget_unused();
-  period_started_ = now;
-  if (options_.periods_per_worker > 0 && ++periods_ >= options_.periods_per_worker && !is_final &&
-      ending_ == WorkerEnd::none)
-    ending_ = WorkerEnd::scheduled;
-}
-
 std::chrono::milliseconds Session::time_to_wait() const {
   Nanoseconds now = monotonic_now();
   auto wait = pace_.wait(now);
@@ -182,7 +169,7 @@ std::chrono::milliseconds Session::time_to_wait() const {
   auto until = [&](Nanoseconds moment) {
     return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0)));
   };
-  if (options_.period) wait = std::min(wait, until(period_started_ + *options_.period));
+  if (auto moment = cadence_.next()) wait = std::min(wait, until(*moment));
   if (options_.duration) wait = std::min(wait, until(started_ + *options_.duration));
   return wait;
 }

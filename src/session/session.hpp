@@ -12,6 +12,7 @@
 #include "process/process_table.hpp"
 #include "profile/aggregator.hpp"
 #include "session/budget.hpp"
+#include "session/cadence.hpp"
 #include "session/code_index.hpp"
 #include "session/columns.hpp"
 #include "session/cpu_account.hpp"
@@ -51,9 +52,13 @@ class Session {
 
   void begin();
   void keep_within_budgets(Nanoseconds now);
-  void close_period(bool is_final);
+  Result<void> keep_cadence(Nanoseconds now, const EventHandler& dispatch);
+  Result<void> pause(const EventHandler& dispatch);
+  void finish(const EventHandler& dispatch);
+  void close_period(Nanoseconds end, bool is_final);
   [[nodiscard]] Legacy bequeath(Nanoseconds end) const;
   [[nodiscard]] ClosedPeriod describe(AggregatedProfile profile);
+  [[nodiscard]] std::string pauses_text(Nanoseconds length) const;
   [[nodiscard]] Nanoseconds unix_offset();
   [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
   void update_summary();
@@ -78,11 +83,11 @@ class Session {
   Summary summary_;
   Summary told_;  // as it was when the last period closed
   Nanoseconds started_{};
-  Nanoseconds period_started_{};
   Nanoseconds next_progress_{};
   std::uint64_t sequence_ = 0;
   std::uint64_t periods_ = 0;  // of this worker
   Pace pace_;
+  Cadence cadence_;
   Nanoseconds next_look_{};  // at what we cost
   Nanoseconds next_shrink_{};
   WorkerEnd ending_ = WorkerEnd::none;

@@ -26,7 +26,10 @@ struct SessionOptions {
   std::optional<Pid> root;        // the process that was started or attached to; none: the whole host
   bool is_started_by_us = false;  // root is about to exec: nothing of it needs to be read from /proc
   bool samples_kernel = true;
-  std::optional<std::chrono::seconds> period;    // close a profile this often; none: one for the whole run
+  std::optional<std::chrono::seconds> period;  // close a profile this often; none: one for the whole run
+  // Only so much of every period is looked at, from its beginning; none: all of it. The collector was opened
+  // with pauses.
+  std::optional<std::chrono::seconds> window;
   std::optional<std::chrono::seconds> duration;  // stop after this long
   bool has_timeline = false;                     // samples with the time at which they were taken, one by one
   std::chrono::milliseconds exit_timeout = Finisher::kLastPatience;  // for the last upload

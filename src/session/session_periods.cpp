@@ -12,8 +12,13 @@ void Session::begin() {
   const Nanoseconds now = monotonic_now();
   pace_.begin(now);
   started_ = is_first ? now : Nanoseconds(inherited_.started);
-  period_started_ = is_first ? now : Nanoseconds(inherited_.period_started);
+  if (is_first) {
+    cadence_.begin(now);
+  } else {
+    cadence_.begin(Nanoseconds(inherited_.period_started), now, collector_.paused_since());
+  }
   sequence_ = inherited_.sequence;
+  summary_.looked_at = Nanoseconds(inherited_.looked_at);
   summary_.stacks = inherited_.stacks;
   for (std::size_t reason = 0; reason < kStopReasons; ++reason) {
     if (inherited_.stopped[reason] > 0)
@@ -25,9 +30,67 @@ void Session::begin() {
   told_ = summary_;
   if (is_first) {
     inherited_.started = started_.count();
-    inherited_.period_started = period_started_.count();
+    inherited_.period_started = now.count();
     continuity_.commit(inherited_);
   }
+}
+
+Result<void> Session::keep_cadence(Nanoseconds now, const EventHandler& dispatch) {
+  switch (cadence_.due(now)) {
+    case Cadence::Step::none:
+      return {};
+    case Cadence::Step::close:
+      close_period(now, false);
+      return {};
+    case Cadence::Step::pause:
+      return pause(dispatch);
+    case Cadence::Step::resume:
+      TRY(collector_.resume());
+      cadence_.resumed(monotonic_now());
+      pace_ = Pace();
+      pace_.begin(now);
+      return {};
+  }
+  return {};
+}
+
+// The profile ends where the pause began, which another worker may have made.
+Result<void> Session::pause(const EventHandler& dispatch) {
+  TRY(collector_.pause(dispatch));
+  close_period(collector_.paused_since().value_or(monotonic_now()), false);
+  return {};
+}
+
+// What is left: in a pause there is nothing.
+void Session::finish(const EventHandler& dispatch) {
+  const bool is_final = ending_ == WorkerEnd::none;
+  const bool is_paused = cadence_.is_paused();
+  Result<void> done;
+  if (is_final) {  // nothing is sampled any more: what the rings still hold is the rest
+    done = collector_.drain(dispatch);
+    if (!is_paused) close_period(collector_.paused_since().value_or(monotonic_now()), true);
+  } else if (cadence_.has_pauses()) {
+    if (!is_paused) done = pause(dispatch);
+  } else if (aggregator_.stacks() > 0) {
+    close_period(monotonic_now(), false);
+  }
+  if (!done) options_.notices.push_back(done.error().message);
+}
+
+void Session::close_period(Nanoseconds end, bool is_final) {
+  AggregatedProfile profile = cpu_ ? cpu_->close(aggregator_, cadence_.start(), end, is_final)
+                                   : aggregator_.take(cadence_.start(), end);
+  summary_.looked_at += end - cadence_.start();
+  finisher_.post_period(describe(std::move(profile)));
+  if (options_.on_period) options_.on_period(told_, summary_);
+  told_ = summary_;
+  choice_.close_period();
+  processes_.forget_ended();
+  code_.forget_unused();
+  cadence_.closed(end);
+  if (options_.periods_per_worker > 0 && ++periods_ >= options_.periods_per_worker && !is_final &&
+      ending_ == WorkerEnd::none)
+    ending_ = WorkerEnd::scheduled;
 }
 
 Nanoseconds Session::unix_offset() {
@@ -43,7 +106,8 @@ Nanoseconds Session::unix_offset() {
 Legacy Session::bequeath(Nanoseconds end) const {
   Legacy legacy = inherited_;
   legacy.sequence = sequence_;
-  legacy.period_started = end.count();
+  legacy.period_started = cadence_.start_after(end).count();
+  legacy.looked_at = summary_.looked_at.count();
   legacy.stacks = summary_.stacks;
   legacy.stopped = {};
   for (const auto& [key, count] : summary_.stopped)
@@ -74,11 +138,17 @@ ClosedPeriod Session::describe(AggregatedProfile profile) {
   period.default_column = first.label;
   update_summary();
   period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
+  if (cadence_.has_pauses()) period.comments.push_back(pauses_text(profile.end - profile.start));
   for (std::string& line : self_report(summary_)) period.comments.push_back(std::move(line));
   period.legacy = bequeath(profile.end);
   if (!options_.service.empty()) period.comments.push_back("service: " + options_.service);
   period.profile = std::move(profile);
   return period;
+}
+
+std::string Session::pauses_text(Nanoseconds length) const {
+  return fmt::format("looked at: {:.3f} s of a period of {} s; CPU time outside of it is in no profile",
+                     std::chrono::duration<double>(length).count(), options_.period->count());
 }
 
 void Session::update_summary() {
@@ -87,6 +157,7 @@ void Session::update_summary() {
   summary_.collector.lost_records += inherited_.lost_records;
   summary_.collector.throttled += inherited_.throttled;
   summary_.slow_down = cpu_budget_.factor();
+  summary_.has_pauses = cadence_.has_pauses();
   for (std::size_t end = 0; end < kWorkerEnds; ++end) summary_.worker_ends[end] = continuity_.ends[end];
   summary_.engine = collector_.describe();
   summary_.notices = options_.notices;

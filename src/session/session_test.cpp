@@ -1,5 +1,6 @@
 #include "session/session.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,10 +8,14 @@
 #include <map>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "session/stolen_time.hpp"
 
 namespace ddprof {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kPeriod = 10'101'010;
 // Above any pid_max: /proc has nothing about it.
@@ -30,6 +35,18 @@ class ScriptedCollector final : public Collector {
     for (const CollectorEvent& event : rest) handle(event);
     return {};
   }
+  Result<void> pause(const EventHandler& handle) override {
+    if (!paused) paused = monotonic_now();
+    for (const CollectorEvent& event : before_pause) handle(event);
+    before_pause.clear();
+    return {};
+  }
+  Result<void> resume() override {
+    paused.reset();
+    ++resumptions;
+    return {};
+  }
+  [[nodiscard]] std::optional<Nanoseconds> paused_since() const override { return paused; }
   std::optional<std::int64_t> exact_total(std::uint32_t) override { return total; }
   bool is_finished() override { return batches.empty(); }
   [[nodiscard]] CollectorCounters counters() const override { return {}; }
@@ -38,7 +55,10 @@ class ScriptedCollector final : public Collector {
 
   std::deque<std::vector<CollectorEvent>> batches;
   std::vector<CollectorEvent> rest;
+  std::vector<CollectorEvent> before_pause;
   std::optional<std::int64_t> total;
+  std::optional<Nanoseconds> paused;
+  int resumptions = 0;
   bool is_drained = false;
 };
 
@@ -89,6 +109,12 @@ class SessionTest : public ::testing::Test {
       sums[std::string(from.text(from.functions[leaf.lines.front().function].name))] += entry.values.at(1);
     }
     return sums;
+  }
+
+  static std::vector<std::string> comments_of(const Profile& profile) {
+    std::vector<std::string> texts;
+    for (std::uint32_t comment : profile.comments) texts.emplace_back(profile.text(comment));
+    return texts;
   }
 
   ScriptedCollector collector;
@@ -185,6 +211,72 @@ TEST_F(SessionTest, APeriodBeginsWhereTheOneBeforeItEnded) {
     const Profile& before = destination.profiles[i - 1];
     EXPECT_EQ(before.time_ns + before.duration_ns, destination.profiles[i].time_ns);
   }
+}
+
+// A window of no length ends with the first look, and the next one begins with the look after that.
+TEST_F(SessionTest, AProfileEndsWhereThePauseBegins) {
+  options.period = std::chrono::seconds(3600);
+  options.window = std::chrono::seconds(0);
+  collector.batches = {{sample()}, {}, {}};
+  collector.before_pause = {sample(), sample()};
+  Summary summary = run();
+  ASSERT_EQ(destination.profiles.size(), 1U);
+  const Profile& profile = destination.profiles.front();
+  EXPECT_EQ(by_leaf().begin()->second, 3 * kPeriod);
+  EXPECT_LT(profile.duration_ns, 60'000'000'000);
+  EXPECT_EQ(summary.looked_at.count(), profile.duration_ns);
+  ASSERT_TRUE(collector.paused);
+  EXPECT_EQ(collector.resumptions, 0);
+  EXPECT_THAT(comments_of(profile), Contains(HasSubstr("of a period of 3600 s")));
+}
+
+TEST_F(SessionTest, WhatTheKernelChargesInPausesDoesNotCount) {
+  options.period = std::chrono::seconds(3600);
+  options.window = std::chrono::seconds(0);
+  options.charged_cpu = [](std::int64_t counted, bool) { return counted + 100 * kPeriod; };
+  options.root = Pid{::getpid()};
+  collector.batches = {std::vector<CollectorEvent>(10, sample()), {}};
+  collector.total = 10 * kPeriod;
+  run();
+  std::int64_t sum = 0;
+  for (const auto& [name, value] : by_leaf()) sum += value;
+  EXPECT_EQ(sum, *collector.total);
+}
+
+TEST_F(SessionTest, AWorkerThatComesInAPauseGoesOnWithIt) {
+  Continuity continuity;
+  options.continuity = &continuity;
+  options.period = std::chrono::seconds(3600);
+  options.window = std::chrono::seconds(0);
+  options.periods_per_worker = 1;
+  collector.batches = {{sample()}, {}, {}, {}};
+  EXPECT_EQ(run().ending, WorkerEnd::scheduled);
+  const Nanoseconds pause_began = *collector.paused;
+  EXPECT_GT(Nanoseconds(continuity.legacy().period_started), pause_began + std::chrono::seconds(3000));
+
+  EXPECT_EQ(run().ending, WorkerEnd::none);
+  EXPECT_EQ(collector.resumptions, 0);
+  EXPECT_EQ(collector.paused, pause_began);
+  EXPECT_EQ(destination.profiles.size(), 1U);
+}
+
+// The first worker has paused and died before anyone had its profile: the time is lost, and told.
+TEST_F(SessionTest, AProfileThatDiedWithItsWorkerIsTold) {
+  Continuity continuity;
+  options.continuity = &continuity;
+  options.period = std::chrono::seconds(3600);
+  options.window = std::chrono::seconds(1);
+  Legacy legacy;
+  const Nanoseconds start = monotonic_now() - std::chrono::seconds(20);
+  legacy.started = legacy.period_started = start.count();
+  continuity.commit(legacy);
+  collector.paused = start + std::chrono::seconds(1);
+  collector.total = 50 * kPeriod;
+  collector.batches = {{}, {}};
+  run();
+  ASSERT_EQ(destination.profiles.size(), 1U);
+  EXPECT_EQ(destination.profiles.front().duration_ns, 1'000'000'000);
+  EXPECT_GT(by_leaf()["[lost: a worker of the profiler ended]"], 45 * kPeriod);
 }
 
 TEST_F(SessionTest, StopsWhenAskedAndStillSendsWhatItHas) {

@@ -1,12 +1,14 @@
 #include "session/source_reader.hpp"
 
 #include <absl/container/flat_hash_map.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <tuple>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/private_folder.hpp"
 #include "base/thread_pace.hpp"
 #include "debugfile/debuginfod_client.hpp"
@@ -281,6 +283,12 @@ void SourceReader::read(std::vector<Wanted> wanted, Deadline deadline) {
 void SourceReader::forget_except(const CodeFiles& files) {
   const std::lock_guard lock(work_->mutex);
   work_->forget_except(files);
+}
+
+Nanoseconds SourceReader::cpu_time() {
+  clockid_t clock{};
+  const bool has_clock = thread_.joinable() && ::pthread_getcpuclockid(thread_.native_handle(), &clock) == 0;
+  return has_clock ? read_clock(clock) : Nanoseconds(0);
 }
 
 SourceReader::Known SourceReader::known() { return Known(*work_); }

@@ -50,6 +50,9 @@ class SourceReader {
   // the next call makes up for.
   void forget_except(const CodeFiles& files);
 
+  // Of the thread that reads.
+  [[nodiscard]] Nanoseconds cpu_time();
+
   // What is known now. Nothing changes while this lives, so it should not live long.
   class Known;
   [[nodiscard]] Known known();

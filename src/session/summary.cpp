@@ -163,6 +163,9 @@ std::string render_summary(const Summary& summary) {
   auto add = [&text](std::string_view name, const std::string& value) {
     text += fmt::format("  {:<10} {}\n", name, value);
   };
+  if (summary.has_pauses)
+    add("looked at",
+        fmt::format("{} of {}", seconds(summary.looked_at.count()), seconds(summary.duration.count())));
   auto reasons = stop_reasons(summary);
   if (reasons.size() > 1) {
     for (const auto& [reason, count] : reasons)

@@ -19,6 +19,9 @@ namespace ddprof {
 // What a run did and what it missed. The closing lines that a user reads are made from this alone.
 struct Summary {
   Nanoseconds duration{};
+  Nanoseconds looked_at{};       // the time that profiles cover: without pauses, and up to the last one
+  bool has_pauses = false;       // only a part of every period is looked at
+  Nanoseconds collecting_cpu{};  // own CPU time to read, unwind and add up samples; of this worker
   CollectorCounters collector;
   std::uint64_t stacks = 0;                                             // samples that were unwound
   std::map<std::pair<StopReason, std::string>, std::uint64_t> stopped;  // by reason and module

@@ -93,14 +93,12 @@ Result<void> Attacher::sample_cpus() {
   return {};
 }
 
-Result<void> Attacher::count_task(Tid tid, bool start_now) {
+Result<void> Attacher::count_task(Tid tid, CountFrom from) {
   for (std::uint32_t event = 0; event < plan_.events.size(); ++event) {
     const PlannedEvent& planned = plan_.events[event];
     perf_event_attr attr = planned.counting_attr;
-    if (start_now) {
-      attr.enable_on_exec = 0;
-      attr.disabled = 0;
-    }
+    if (from != CountFrom::exec) attr.enable_on_exec = 0;
+    if (from == CountFrom::now) attr.disabled = 0;
     UniqueFd fd = TRY(open_perf_event(attr, to_int(tid), kAnyCpu, planned.spec.name));
     TRY(slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::counting}));
   }

@@ -30,8 +30,9 @@ class Attacher {
   Result<std::vector<Tid>> sample_process(Pid pid);
   // Samples all tasks of every CPU, not yet started.
   Result<void> sample_cpus();
-  // Counts one task and what it starts from now on.
-  Result<void> count_task(Tid tid, bool start_now);
+  // Counts one task and what it starts from now on, beginning with its exec, at once, or when told to.
+  enum class CountFrom : std::uint8_t { exec, now, later };
+  Result<void> count_task(Tid tid, CountFrom from);
 
   [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
 

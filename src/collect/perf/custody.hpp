@@ -23,6 +23,8 @@ struct CustodyNote {
     task_dropped,      // tid
     counting_started,  // all counting events
     mode_changed,      // from events of tasks to events of CPUs; time
+    paused,            // nothing is sampled since `time`
+    resumed,
   };
   Step step = Step::opened;
   SlotRole role = SlotRole::task_sampling;

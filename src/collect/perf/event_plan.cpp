@@ -80,7 +80,7 @@ Result<EventPlan> make_event_plan(const PerfOptions& options, PerfTarget::Kind k
   }
   probe_permissions(side_band, options, plan);
 
-  if (std::none_of(options.events.begin(), options.events.end(), is_ours))
+  if (options.has_pauses || std::none_of(options.events.begin(), options.events.end(), is_ours))
     plan.events.push_back(TRY(plan_event(PlannedEvent::kSideBandOnly, side_band, options, is_command, plan)));
   for (std::uint32_t index = 0; index < options.events.size(); ++index) {
     if (!is_ours(options.events[index])) continue;

@@ -35,6 +35,8 @@ struct EventPlan {
   AttrFeatures features;
   bool kernel = false;   // the kernel may be sampled
   bool per_cpu = false;  // all tasks of a CPU may be sampled
+  // The first event never fires, so that the others can be switched off.
+  [[nodiscard]] bool has_own_side_band() const { return events.front().index == PlannedEvent::kSideBandOnly; }
   std::vector<std::string> notices;
 };
 

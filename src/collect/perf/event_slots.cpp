@@ -68,6 +68,8 @@ void EventSlots::follow(const CustodyNote& note, UniqueFd fd) {
     case CustodyNote::Step::counting_started:
       return start_counting();
     case CustodyNote::Step::mode_changed:
+    case CustodyNote::Step::paused:
+    case CustodyNote::Step::resumed:
       return;
   }
 }
@@ -124,6 +126,19 @@ void EventSlots::set_period_of_cpus(std::uint32_t event, std::uint64_t period) {
 void EventSlots::disable(SlotRole role) {
   for (const EventSlot& slot : slots_)
     if (slot.role == role && slot.fd.is_open()) ::ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+void EventSlots::disable_all_but(std::uint32_t event) {
+  for (const EventSlot& slot : slots_)
+    if (slot.event != event && slot.fd.is_open()) ::ioctl(slot.fd.get(), PERF_EVENT_IOC_DISABLE, 0);
+}
+
+Result<void> EventSlots::enable_all_but(std::uint32_t event) {
+  for (const EventSlot& slot : slots_) {
+    if (slot.event == event || !slot.fd.is_open()) continue;
+    if (::ioctl(slot.fd.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) return errno_error(errno, "enable perf event");
+  }
+  return {};
 }
 
 Result<void> EventSlots::redirect(const RingSet& rings) {

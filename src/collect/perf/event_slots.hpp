@@ -54,6 +54,10 @@ class EventSlots {
   // Starts or stops all events of one role.
   Result<void> enable(SlotRole role);
   void disable(SlotRole role);
+  // Starts or stops the events of all roles but one event of the plan. The kernel does the same to the copies
+  // that tasks have inherited.
+  Result<void> enable_all_but(std::uint32_t event);
+  void disable_all_but(std::uint32_t event);
   // Changes the sampling period of an event that samples CPUs.
   void set_period_of_cpus(std::uint32_t event, std::uint64_t period);
   // Sends the records of all sampling events to where the rings say now.

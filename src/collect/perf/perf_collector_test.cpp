@@ -284,6 +284,64 @@ TEST(PerfCollector, FollowsADaemonThatOutlivesItsParent) {
   EXPECT_EQ(seen.exited_tids.size(), 2U);
 }
 
+// Two threads that start others, and a child that does: what they inherit follows what they have.
+void start_tasks_forever() {
+  auto start_threads = [] {
+    while (true) std::thread([] { burn(milliseconds(5)); }).join();
+  };
+  if (::fork() == 0) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::thread(start_threads).detach();
+  start_threads();
+}
+
+void check_pauses(PerCpuUse per_cpu) {
+  Puppet puppet(start_tasks_forever);
+  PerfOptions options = options_at(999);
+  options.has_pauses = true;
+  options.per_cpu = per_cpu;
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  Seen seen;
+  puppet.go();
+  collect_until(collector, seen, [&] { return seen.samples >= 100; });
+  EXPECT_FALSE(collector.paused_since());
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(collector.pause(std::ref(seen)).ok());
+    ASSERT_TRUE(collector.paused_since());
+    const auto total = collector.exact_total(0);
+    const std::size_t samples = seen.samples, forks = seen.forked_tids.size(),
+                      exits = seen.exited_tids.size();
+    collect_until(collector, seen, [&] {
+      return seen.forked_tids.size() >= forks + 20 && seen.exited_tids.size() >= exits + 20;
+    });
+    EXPECT_GE(seen.forked_tids.size(), forks + 20);
+    EXPECT_GE(seen.exited_tids.size(), exits + 20);
+    EXPECT_EQ(seen.samples, samples);
+    EXPECT_EQ(collector.exact_total(0), total);
+
+    ASSERT_TRUE(collector.resume().ok());
+    EXPECT_FALSE(collector.paused_since());
+    collect_until(collector, seen, [&] { return seen.samples >= samples + 100; });
+    EXPECT_GE(seen.samples, samples + 100);
+    EXPECT_GT(*collector.exact_total(0), *total);
+  }
+  EXPECT_EQ(collector.mode(), per_cpu == PerCpuUse::always ? PerfMode::per_cpu : PerfMode::per_task);
+}
+
+TEST(PerfCollector, InAPauseNothingIsSampledOrCountedAndTasksAreFollowed) { check_pauses(PerCpuUse::never); }
+
+TEST(PerfCollector, PausesTheEventsOfCpusToo) {
+  if (!may_sample_cpus())
+    GTEST_SKIP() << "sampling CPUs needs CAP_PERFMON or kernel.perf_event_paranoid <= 0";
+  check_pauses(PerCpuUse::always);
+}
+
+TEST(PerfCollector, WithoutPausesItDoesNotPause) {
+  Puppet puppet([] {});
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(99));
+  EXPECT_FALSE(collector.pause([](const CollectorEvent&) {}).ok());
+  EXPECT_FALSE(collector.paused_since());
+}
+
 TEST(PerfCollector, SaysThatAProcessDoesNotExist) {
   pid_t gone = ::fork();
   if (gone == 0) ::_exit(0);

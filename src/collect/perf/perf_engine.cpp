@@ -50,6 +50,8 @@ Result<void> PerfEngine::take_over(int wake_fd, NoteSender sender) {
 
 void PerfEngine::follow(const CustodyNote& note, UniqueFd fd) {
   slots_.follow(note, std::move(fd));
+  if (note.step == CustodyNote::Step::paused) paused_at_ = note.time;
+  if (note.step == CustodyNote::Step::resumed) paused_at_ = 0;
   if (note.step != CustodyNote::Step::mode_changed) return;
   mode_ = PerfMode::per_cpu;
   mode_reason_ = "fork-heavy";

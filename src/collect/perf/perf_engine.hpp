@@ -45,10 +45,15 @@ class PerfEngine final : public PerfCollector {
   void follow(const CustodyNote& note, UniqueFd fd) override;
   void reclaim() override;
   void slow_down(std::uint32_t factor) override;
+  Result<void> pause(const EventHandler& handle) override;
+  Result<void> resume() override;
+  [[nodiscard]] std::optional<Nanoseconds> paused_since() const override;
   [[nodiscard]] PerfMode mode() const override { return mode_; }
   [[nodiscard]] bool samples_kernel() const override { return plan_.kernel; }
 
  private:
+  static constexpr std::uint32_t kSideBandPosition = 0;  // in the plan of a collector that has pauses
+
   [[nodiscard]] bool follows_everything() const { return target_.kind == PerfTarget::Kind::everything; }
 
   // perf_engine_records.cpp: what each record means here
@@ -75,6 +80,8 @@ class PerfEngine final : public PerfCollector {
   void give_up_change(const Error& error);
   Result<void> change_to_per_cpu();
   void correct_tasks();
+  void disable_sampling();
+  [[nodiscard]] bool is_paused() const { return paused_at_ != 0; }
 
   PerfTarget target_;
   PerCpuUse per_cpu_use_;
@@ -99,6 +106,7 @@ class PerfEngine final : public PerfCollector {
   bool awaits_exec_ = false;  // per-CPU from the start of a command: nothing counts before its exec
   bool may_have_missed_tasks_ = false;
   std::uint64_t changed_at_ = 0;  // records of per-task events count before, those of per-CPU events after
+  std::uint64_t paused_at_ = 0;   // 0: not paused
   std::uint64_t last_correction_ = 0;
   CollectorCounters counters_;
   std::vector<std::string> notices_;

@@ -22,7 +22,7 @@ Result<void> PerfEngine::start_command() {
   Tid tid{to_int(target_.pid)};
   if (per_cpu_use_ == PerCpuUse::always) {
     awaits_exec_ = true;
-    TRY(attacher_.count_task(tid, false));
+    TRY(attacher_.count_task(tid, Attacher::CountFrom::exec));
     return start_per_cpu("as asked");
   }
   tasks_.add(tid, target_.pid);
@@ -63,8 +63,9 @@ Result<void> PerfEngine::start_per_cpu(std::string reason) {
 
 // Inheritance follows only what a task starts after its event was opened, so every living task needs its own.
 Result<void> PerfEngine::count_followed_tasks() {
+  const auto from = is_paused() ? Attacher::CountFrom::later : Attacher::CountFrom::now;
   for (Tid tid : tasks_.uncounted()) {
-    auto counted = attacher_.count_task(tid, true);
+    auto counted = attacher_.count_task(tid, from);
     if (!counted.ok() && counted.error().code != ErrorCode::not_found) return counted;
     TaskSet::Task* task = tasks_.find(tid);
     task->is_counted = true;  // or it is already gone
@@ -81,6 +82,7 @@ void PerfEngine::advance_mode() {
     if (has_exact_total_ && !count_followed_tasks().ok()) has_exact_total_ = false;
     return;
   }
+  if (is_paused()) return;  // nothing is known about tasks that nobody samples
   if (!is_changing_mode_) {
     bool may_change = plan_.per_cpu && per_cpu_use_ == PerCpuUse::when_better;
     if (!may_change || !storm_.is_raging(clock_.now())) return;
@@ -109,6 +111,39 @@ Result<void> PerfEngine::change_to_per_cpu() {
   slots_.forget(SlotRole::task_totals);
   is_changing_mode_ = false;
   return {};
+}
+
+Result<void> PerfEngine::pause(const EventHandler& handle) {
+  if (!plan_.has_own_side_band())
+    return make_error(ErrorCode::unsupported, "pause: tasks would not be followed meanwhile");
+  if (!is_paused()) {
+    disable_sampling();
+    paused_at_ = clock_.now();
+    if (sender_) sender_({.step = CustodyNote::Step::paused, .time = paused_at_}, -1);
+  }
+  auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
+  const std::uint64_t now = clock_.now();
+  merge_.run(rings_.rings(), now, now, take);
+  totals_merge_.run(totals_rings_.rings(), now, now, take);
+  return {};
+}
+
+// A task that is being forked by one that inherited its events may have copied them while they were on, and
+// show up among their copies a moment later (inherit_event() of Linux 6.1): hence twice.
+void PerfEngine::disable_sampling() {
+  for (int pass = 0; pass < 2; ++pass) slots_.disable_all_but(kSideBandPosition);
+}
+
+Result<void> PerfEngine::resume() {
+  if (!is_paused()) return {};
+  for (int pass = 0; pass < 2; ++pass) TRY(slots_.enable_all_but(kSideBandPosition));
+  paused_at_ = 0;
+  if (sender_) sender_({.step = CustodyNote::Step::resumed}, -1);
+  return {};
+}
+
+std::optional<Nanoseconds> PerfEngine::paused_since() const {
+  return is_paused() ? std::optional(clock_.to_monotonic(paused_at_)) : std::nullopt;
 }
 
 // After lost records: a process whose parent is followed must have been forked by it, and a task that is gone

@@ -48,6 +48,7 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
     ++counters_.filtered_samples;
     return;
   }
+  if (is_paused() && record.id.time > paused_at_) return disable_sampling();  // it was forked in between
   Tid tid = to_tid(record.id.tid);
   if (slots_.shadows_direct(slot, tid)) slots_.drop_duplicates_of(tid);
   if (TaskSet::Task* task = tasks_.find(tid)) task->was_sampled = true;
@@ -124,7 +125,8 @@ void PerfEngine::on_exit(const TaskRecord& record, const EventSlot& slot, const 
   Tid tid = to_tid(record.tid);
   slots_.task_ended(tid);
   TaskSet::Task last_state;
-  if (tasks_.remove(tid, &last_state)) storm_.task_ended(record.id.time, last_state.was_sampled);
+  if (tasks_.remove(tid, &last_state) && !is_paused())
+    storm_.task_ended(record.id.time, last_state.was_sampled);
   handle(ExitEvent{.pid = to_pid(record.pid), .tid = tid, .time = clock_.to_monotonic(record.id.time)});
 }
 
