@@ -11,7 +11,7 @@ import judges
 ABSENT = "-"
 # Whose profile it is, where it is sent from: they depend on the machine, and are compared by their values.
 IDENTITY_HEADERS = ("datadog-container-id", "datadog-entity-id", "datadog-external-env")
-PLACE_LABELS = ("cgroup", "container_id", "pid in namespace")  # where the process is, if it is somewhere
+PLACE_LABELS = ("cgroup", "container_id", "namespace pid")  # where the process is, if it is somewhere
 SHAPES = ((r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a UUID"), (r"v?\d+\.\d+\.\d+", "a version"),
           (re.escape(os.uname().nodename), "the host's name"))
 
@@ -63,7 +63,7 @@ def kind_of(value):
 def event_facts(theirs, ours, path=""):
     """The two sides of event.json. What one side does not have is one fact, with all that it holds."""
     sides = {}, {}
-    for key in [*theirs, *(key for key in ours if key not in theirs)]:
+    for key in {*theirs, *ours}:
         place = "%s.%s" % (path, key) if path else key
         if isinstance(theirs.get(key), dict) and isinstance(ours.get(key), dict):
             found = event_facts(theirs[key], ours[key], place)
@@ -96,9 +96,5 @@ def pprof_facts(path):
 
 def differences(theirs, ours):
     """[(what, theirs, ours)] of two tables of facts."""
-    rows = []
-    for what in [*theirs, *(what for what in ours if what not in theirs)]:
-        pair = theirs.get(what, ABSENT), ours.get(what, ABSENT)
-        if pair[0] != pair[1]:
-            rows.append((what, *pair))
-    return rows
+    pairs = ((what, theirs.get(what, ABSENT), ours.get(what, ABSENT)) for what in sorted({*theirs, *ours}))
+    return [pair for pair in pairs if pair[1] != pair[2]]
