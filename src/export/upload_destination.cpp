@@ -131,7 +131,8 @@ Verdict UploadDestination::post(const Parcel& parcel, Clock::time_point end) {
 }
 
 Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) const {
-  if (stop_.stop_requested()) return {Verdict::Kind::later, 0, make_error(ErrorCode::failed, "no time"), {}, {}};
+  if (stop_.stop_requested())
+    return {Verdict::Kind::later, 0, make_error(ErrorCode::failed, "no time"), {}, {}};
   const auto left = std::max(std::chrono::ceil<milliseconds>(end - Clock::now()), milliseconds(1));
   HttpOptions limits;
   limits.first_byte_timeout = limits.progress_timeout = limits.total_timeout = left;

@@ -77,11 +77,15 @@ Verdict judge(const Result<HttpPostAnswer>& answer, const Peer& peer, Nanosecond
   if (!answer) return judge_error(answer.error(), peer);
   const Kind kind = kind_of(*answer, peer);
   if (kind == Kind::taken)
-    return {.status = answer->status, .error = {}, .retry_after = {}, .objection = objection_of(*answer, peer)};
+    return {
+        .status = answer->status, .error = {}, .retry_after = {}, .objection = objection_of(*answer, peer)};
   Error error = make_error(ErrorCode::failed, "post to {}: answered {}{}{}", peer.place, answer->status,
                            destination_of(answer->location), first_words(answer->body));
-  return {kind, answer->status, with_hint(std::move(error), cure_of(*answer, peer)),
-          parse_retry_after(answer->retry_after, now), {}};
+  return {kind,
+          answer->status,
+          with_hint(std::move(error), cure_of(*answer, peer)),
+          parse_retry_after(answer->retry_after, now),
+          {}};
 }
 
 }  // namespace ddprof

@@ -21,11 +21,17 @@ const location = (id) => {
   const mapping = mappings.get(String(one.mappingId));
   return { address: String(one.address), path: mapping ? text(mapping.filename) : '', lines: one.line.map(line) };
 };
-const label = (one) => [text(one.key), Number(one.str) !== 0 ? text(one.str) : String(one.num)];
+const valueType = (type) => type ? `${text(type.type)}/${text(type.unit)}` : '';
+const isText = (one) => Number(one.str) !== 0;
+const label = (one) => [text(one.key), isText(one) ? text(one.str) : String(one.num)];
 
 console.log(JSON.stringify({
-  types: profile.sampleType.map((type) => `${text(type.type)}/${text(type.unit)}`),
+  types: profile.sampleType.map(valueType),
+  periodType: valueType(profile.periodType),
+  defaultType: text(profile.defaultSampleType),
   period: String(profile.period),
+  labelKinds: Object.fromEntries(profile.sample.flatMap((sample) => sample.label.map((one) => [text(one.key), isText(one) ? 'text' : 'number']))),
+  buildIds: profile.mapping.map((mapping) => text(mapping.buildId)),
   comments: profile.comment.map(text),
   samples: profile.sample.map((sample) => ({
     values: sample.value.map(String),

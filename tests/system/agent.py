@@ -49,20 +49,32 @@ def parse(path, headers, body):
     return Post(path, dict(headers), event, tags, pprof.decode(unpacked(raw)), raw)
 
 
+def read_body(handler):
+    """Of a length that is told before, or in chunks."""
+    if "Content-Length" in handler.headers:
+        return handler.rfile.read(int(handler.headers["Content-Length"]))
+    chunks = []
+    while size := int(handler.rfile.readline(), 16):
+        chunks.append(handler.rfile.read(size))
+        handler.rfile.readline()
+    handler.rfile.readline()
+    return b"".join(chunks)
+
+
 class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
 class Agent:
     """Listens at a port of loopback, a given one or any, or at the path of a socket. `answer(handler)` may answer in place of the
-    agent when it returns True."""
+    agent when it returns True; `handler.body` is what came."""
 
     def __init__(self, test, port=0, path=None, answer=lambda handler: False, certificate=None, parse=parse):
         agent, self.posts, self.problems, self.requests = self, [], [], 0
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                body = self.body = read_body(self)
                 agent.requests += 1
                 if answer(self):
                     return

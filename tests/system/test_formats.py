@@ -5,16 +5,15 @@ import json
 import os
 import shutil
 import struct
-import subprocess
 import sys
 import unittest
 
 import harness
+import judges
 import otlp
 import pprof
 
-FORMATS = os.path.join(harness.REPOSITORY, "tests", "formats")
-sys.path.insert(0, FORMATS)
+sys.path.insert(0, judges.SOURCES)
 import check_firefox  # noqa: E402
 
 BROWSER = "/usr/bin/chromium"
@@ -23,26 +22,6 @@ BROWSER = "/usr/bin/chromium"
 def read_json(path):
     with open(path) as file:
         return json.load(file)
-
-
-def judges():
-    """The folder with the npm packages of tests/formats, installed when they are missing or others."""
-    folder = os.path.join(harness.REPOSITORY, "build", "formats")
-    lock = os.path.join(FORMATS, "package-lock.json")
-    stamp = os.path.join(folder, "installed")
-    if os.path.exists(stamp) and harness.read_text(stamp) == harness.read_text(lock):
-        return folder
-    if not shutil.which("npm"):
-        raise unittest.SkipTest("npm is not installed")
-    os.makedirs(folder, exist_ok=True)
-    for name in ("package.json", "package-lock.json", ".npmrc"):
-        shutil.copy2(os.path.join(FORMATS, name), folder)
-    result = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, timeout=200)
-    if result.returncode != 0:
-        raise unittest.SkipTest("npm could not install the judges: %s" % result.stdout.strip().splitlines()[-1])
-    shutil.copy2(lock, stamp)
-    return folder
 
 
 class Formats(harness.SystemTest):
@@ -59,9 +38,6 @@ class Formats(harness.SystemTest):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return path
 
-    def node(self, script, *arguments):
-        return self.run_command(["node", os.path.join(FORMATS, script), *arguments], cwd=judges())
-
     def totals(self, profile, column=harness.CPU):
         """CPU time by thread and stack, root first."""
         sums = collections.Counter()
@@ -74,9 +50,7 @@ class Formats(harness.SystemTest):
             raise unittest.SkipTest("chromium is not installed")
         path = self.convert("cpu.speedscope.json")
         shot = os.path.join(harness.REPOSITORY, "build", "speedscope.png")
-        result = self.node("open_speedscope.mjs", path, shot)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        seen = harness.last_json(result.stdout)
+        seen = harness.last_json(judges.node("open_speedscope.mjs", path, shot))
         self.assertEqual(seen["errors"], [])
         self.assertRegex(seen["title"], "split")
         self.assertIn("all threads · cpu", seen["shown"])
@@ -87,7 +61,7 @@ class Formats(harness.SystemTest):
             import jsonschema
         except ImportError:
             raise unittest.SkipTest("python3-jsonschema is not installed")
-        schema = os.path.join(judges(), "node_modules", "speedscope", "dist", "release", "file-format-schema.json")
+        schema = os.path.join(judges.installed(), "node_modules", "speedscope", "dist", "release", "file-format-schema.json")
         path = self.path("recorded.speedscope.json")
         result = self.ddprof("record", "-O", path, "--", self.puppet("split"), "1", "0.3")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -130,19 +104,7 @@ class Formats(harness.SystemTest):
         return tuple(reversed(names))
 
     def test_npms_pprof_format_agrees_on_every_value(self):
-        path, original = self.convert("cpu.pb"), self.recording().profile
-        result = self.node("read_pprof.mjs", path)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        seen = json.loads(result.stdout)
-        self.assertEqual(seen["types"], original.types)
-        self.assertEqual(int(seen["period"]), original.period)
-        self.assertEqual(len(seen["samples"]), len(original.samples))
-        for theirs, ours in zip(seen["samples"], original.samples):
-            self.assertEqual([int(value) for value in theirs["values"]], ours.values)
-            self.assertEqual({key: str(value) for key, value in ours.labels.items()}, dict(theirs["labels"]))
-            names = [line["name"] for location in theirs["stack"] for line in location["lines"]]
-            self.assertEqual(names, ours.stack)
-            self.assertEqual([int(location["address"]) for location in theirs["stack"]], ours.addresses)
+        judges.assert_pprof_format_agrees(self, self.convert("cpu.pb"), self.recording().profile)
 
     @staticmethod
     def otlp_expected(profile):
@@ -227,24 +189,13 @@ class Formats(harness.SystemTest):
         self.assertFalse(os.path.exists(self.path("x.otlp")))
 
     def test_gos_pprof_agrees_on_every_value(self):
-        if not shutil.which("go"):
-            raise unittest.SkipTest("go is not installed")
-        values = []
-        for line in self.go_raw(self.convert("go.pb.gz")).split("Samples:\n")[1].split("Locations\n")[0].splitlines()[1:]:
-            numbers, colon, _ = line.partition(":")
-            if colon and numbers.strip() and all(word.lstrip("-").isdigit() for word in numbers.split()):
-                values.append([int(word) for word in numbers.split()])
+        values = judges.go_values(self.go_raw(self.convert("go.pb.gz")))
         self.assertEqual(values, [sample.values for sample in self.recording().profile.samples])
 
     def go_raw(self, path):
-        result = self.run_command(["go", "tool", "pprof", "-symbolize=none", "-raw", path],
-                                  env=dict(os.environ, HOME=self.folder, GOCACHE=self.folder, GOFLAGS=""))
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
+        return judges.go_raw(path, self.folder)
 
     def test_legacy_profiles_mean_what_gos_pprof_says(self):
-        if not shutil.which("go"):
-            raise unittest.SkipTest("go is not installed")
         maps = b"00400000-00402000 r-xp 00000000 08:02 5 /usr/bin/app\n"
         words = [0, 3, 0, 10000, 0, 5, 2, 0x400123, 0x400457, 2, 3, 0x400200, 0x400300, 0x400457, 0, 1, 0]
         cases = {"cpu.prof": struct.pack("<%dQ" % len(words), *words) + maps,
