@@ -42,7 +42,7 @@ std::string intake_cure(unsigned status) {
     return "give an API key that is valid at this site: DD_API_KEY, --api-key; DD_SITE, --site";
   if (status == 413) return kSmallerProfiles;
   if (status < 500 && status != 408 && status != 429) return "name the right site: --site, DD_SITE";
-  return "none needed if it passes: profiles wait on the disk";
+  return "wait, as the profiles do; if it does not pass, send through an agent";
 }
 
 bool may_pass_datadog(unsigned status) { return status == 408 || status == 429 || status >= 500; }
@@ -123,8 +123,10 @@ DatadogOptions without_key(DatadogOptions options) {
 Peer datadog_peer(const DatadogOptions& options) {
   const bool is_intake = !options.api_key.empty();
   Peer peer;
-  peer.place = options.agent.text();
   peer.url = options.agent.url + std::string(path_at(is_intake, options.format));
+  // Bodies of another generation must not wait where they would be sent to this path.
+  const bool has_old_path = is_intake && options.format != IntakeFormat::version_4;
+  peer.place = has_old_path ? peer.url : options.agent.text();
   peer.socket = options.agent.socket;
   peer.headers = {{"DD-EVP-ORIGIN", "ddprof"}, {"DD-EVP-ORIGIN-VERSION", DDPROF_VERSION}};
   if (is_intake) peer.headers.emplace_back("DD-API-KEY", options.api_key);

@@ -63,6 +63,11 @@ TEST(DatadogPeer, GoesThroughAProxyToTheIntakeOnly) {
   EXPECT_EQ(datadog_peer(at_intake()).certificate_file, "/etc/ca.pem");
 }
 
+TEST(DatadogPeer, IsAnotherPlaceForBodiesThatGoToAnotherPath) {
+  EXPECT_NE(datadog_peer(at_intake()).place, datadog_peer(at_intake(IntakeFormat::form)).place);
+  EXPECT_EQ(datadog_peer(at_agent()).place, datadog_peer(at_agent(IntakeFormat::form)).place);
+}
+
 TEST(DatadogPeer, NamesTheKeyThatWasRefused) {
   EXPECT_THAT(datadog_peer(at_intake()).cure(403), HasSubstr("DD_API_KEY"));
   EXPECT_THAT(datadog_peer(at_agent()).cure(403), HasSubstr("the agent"));

@@ -126,7 +126,7 @@ def parse_form(path, headers, body):
                                         "wsgi.input": io.BytesIO(body)}, silent=False)
     contents = {}
     for name, file in files.items():
-        with file:
+        with contextlib.closing(file):
             contents[name] = (file.filename, file.read())
     return path, dict(headers), dict(fields.lists()), contents
 
