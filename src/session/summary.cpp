@@ -219,7 +219,7 @@ std::string render_summary(const Summary& summary) {
     add("dropped", fmt::format("{} profiles: the destination was too slow", summary.outcome.dropped));
   if (summary.outcome.delivery.waiting > 0)
     add("waiting",
-        fmt::format("{} profiles, until {} takes them", summary.outcome.delivery.waiting, summary.output));
+        fmt::format("{} profiles, on the disk until somebody takes them", summary.outcome.delivery.waiting));
   if (summary.outcome.delivery.dropped > 0)
     add("dropped", fmt::format("{} profiles that had waited: no room, too old, or refused in the end",
                                summary.outcome.delivery.dropped));
