@@ -225,6 +225,7 @@ TEST_F(SessionTest, AProfileEndsWhereThePauseBegins) {
   EXPECT_EQ(by_leaf().begin()->second, 3 * kPeriod);
   EXPECT_LT(profile.duration_ns, 60'000'000'000);
   EXPECT_EQ(summary.looked_at.count(), profile.duration_ns);
+  EXPECT_THAT(render_summary(summary), HasSubstr("  looked at  "));
   ASSERT_TRUE(collector.paused);
   EXPECT_EQ(collector.resumptions, 0);
   EXPECT_THAT(comments_of(profile), Contains(HasSubstr("of a period of 3600 s")));

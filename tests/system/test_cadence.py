@@ -81,15 +81,16 @@ class Run:
 
 
 class Cadence(harness.SystemTest):
-    def assert_window(self, run, profile):
-        self.assertAlmostEqual(profile.duration_ns / 1e9, WINDOW, delta=0.5)
-        true = run.truth.between(profile)
-        self.assertAlmostEqual(pprof.total(profile, harness.CPU), true, delta=0.06 * true + 30e6)
-        self.assertTrue(any("of a period of %d s" % PERIOD in line for line in profile.comments), profile.comments)
-
-    def assert_apart(self, profiles):
+    def assert_windows(self, run, profiles):
+        for profile in profiles:
+            self.assertAlmostEqual(profile.duration_ns / 1e9, WINDOW, delta=0.5)
+            self.assertTrue(any("of a period of %d s" % PERIOD in line for line in profile.comments), profile.comments)
         for before, after in zip(profiles, profiles[1:]):
             self.assertAlmostEqual((after.time_ns - before.time_ns) / 1e9, PERIOD, delta=0.5)
+        # The first one begins before anybody has looked at the target.
+        for profile in profiles[1:]:
+            true = run.truth.between(profile)
+            self.assertAlmostEqual(pprof.total(profile, harness.CPU), true, delta=0.06 * true + 30e6)
 
     def metrics(self, receiver):
         """Of each period, by name."""
@@ -113,12 +114,12 @@ class Cadence(harness.SystemTest):
         profiles = run.end()  # in a pause, which leaves no profile behind
 
         self.assertEqual(len(profiles), 3)
-        self.assert_apart(profiles)
+        self.assert_windows(run, profiles)
         for profile in profiles:
-            self.assert_window(run, profile)
             times = [sample.labels["end_timestamp_ns"] for sample in profile.samples if "end_timestamp_ns" in sample.labels]
             self.assertGreater(len(times), 20)
-            self.assertGreaterEqual(min(times), profile.time_ns)
+            if profile != profiles[0]:  # which says when the profiler was ready: the kernel has sampled since the exec
+                self.assertGreaterEqual(min(times), profile.time_ns)
             self.assertLessEqual(max(times), profile.time_ns + profile.duration_ns)
 
         first, second, third = self.metrics(receiver)
@@ -137,9 +138,7 @@ class Cadence(harness.SystemTest):
         run.wait_for_profiles(2)
         profiles = run.end()
         self.assertEqual(len(profiles), 2)
-        self.assert_apart(profiles)
-        for profile in profiles:
-            self.assert_window(run, profile)
+        self.assert_windows(run, profiles)
         self.assertIn("worker: replaced 1 times: 1 crashed", profiles[1].comments)
 
 
