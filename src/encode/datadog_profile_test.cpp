@@ -55,8 +55,19 @@ TEST(DatadogProfile, SpellsLabelsAsTheBackendDoes) {
   EXPECT_THAT(keys,
               ElementsAre("thread id", "thread name", "process_id", "process name", "end_timestamp_ns"));
   const ProfileLabel& time = profile.samples.back().labels.back();
-  EXPECT_EQ(time.number, 1'700'000'000'000'000'001);
+  EXPECT_EQ(time.number % kDatadogTimeUnitNs, 0);
+  EXPECT_LE(time.number, 1'700'000'000'000'000'001);
+  EXPECT_GT(time.number, 1'700'000'000'000'000'001 - kDatadogTimeUnitNs);
   EXPECT_EQ(time.unit, 0U);
+}
+
+TEST(DatadogProfile, RoundsNoTimeToBeforeThePeriod) {
+  RichProfile rich;
+  rich.add({rich.main()}, 1, 7, "thread", "process", 5, 1'700'000'000'000'000'001);
+  Profile from = std::move(rich).build();
+  from.time_ns = 1'700'000'000'000'000'000;
+  const Profile profile = for_datadog(from);
+  EXPECT_EQ(profile.samples.back().labels.back().number, from.time_ns);
 }
 
 TEST(DatadogProfile, LeavesOutNamesThatAreEmpty) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace ddprof {
+
+// Appends samples to a pprof. They are nearly all of it, so this is written by hand: on a timeline many
+// follow each other with the same stack, which is then encoded once, and a label's length always fits into
+// one byte.
+class PprofSampleWriter {
+ public:
+  explicit PprofSampleWriter(std::string& bytes) : bytes_(bytes) {}
+
+  void write(const ProfileSample& sample);
+
+ private:
+  void encode_stack(const std::vector<std::uint32_t>& locations);
+  char* reserve(std::size_t size);
+
+  std::string& bytes_;
+  std::vector<std::uint32_t> locations_;  // of the sample before
+  std::string stack_;                     // the field that they made
+  std::string buffer_;
+};
+
+}  // namespace ddprof
