@@ -8,6 +8,8 @@
 #include <new>
 #include <string>
 
+#include "encode/datadog_profile.hpp"
+#include "encode/gzip.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
 #include "profile/labels.hpp"
@@ -67,13 +69,18 @@ std::vector<std::uint32_t> make_stack(std::uint64_t random) {
   return stack;
 }
 
-Profile make_profile(bool has_times) {
-  ProfileBuilder builder;
+void begin_profile(ProfileBuilder& builder) {
   Profile& profile = builder.profile();
   profile.value_types = {builder.value_type("samples", "count"), builder.value_type("cpu", "nanoseconds")};
   profile.time_ns = 1'700'000'000'000'000'000;
   add_locations(builder, builder.add_mapping(
                              {.start = {0x400000}, .limit = {0x4000000}, .path = builder.intern("/app")}));
+}
+
+Profile make_profile(bool has_times) {
+  ProfileBuilder builder;
+  begin_profile(builder);
+  const Profile& profile = builder.profile();
   for (std::uint32_t index = 0; index < kStacks; ++index) {
     ProfileSample sample{make_stack(index), {1, 10'000'000 + index % 100}, {}};
     sample.labels = {builder.number_label(kThreadIdLabel, 1000 + index % kThreads),
@@ -89,9 +96,33 @@ Profile make_profile(bool has_times) {
   return std::move(builder).build();
 }
 
+// A minute of 16 threads that are always busy, each with 40 stacks, sampled at 99 Hz with a timeline: 95,040
+// samples, ordered as the profiler orders them, by thread and stack.
+Profile make_busy_minute() {
+  constexpr std::int64_t kBusyThreads = 16, kStacksOfThread = 40, kSamplesOfThread = 99 * 60;
+  constexpr std::int64_t kPeriod = 10'101'010;
+  ProfileBuilder builder;
+  begin_profile(builder);
+  std::uint64_t random = 1;
+  for (std::int64_t index = 0; index < kBusyThreads * kStacksOfThread; ++index) {
+    const std::int64_t thread = index / kStacksOfThread, turn = index % kStacksOfThread;
+    ProfileSample sample{make_stack(static_cast<std::uint64_t>(index)), {1, kPeriod}, {}};
+    for (std::int64_t tick = turn; tick < kSamplesOfThread; tick += kStacksOfThread) {
+      random = random * 6364136223846793005U + 1442695040888963407U;
+      const auto jitter = static_cast<std::int64_t>(random >> 44U);  // up to a millisecond: timers are late
+      sample.labels = {
+          builder.number_label(kThreadIdLabel, 1000 + thread), builder.text_label(kThreadNameLabel, "worker"),
+          builder.number_label(kProcessIdLabel, 1000), builder.text_label(kProcessNameLabel, "server"),
+          builder.number_label(kEndTimestampLabel, builder.profile().time_ns + tick * kPeriod + jitter,
+                               "nanoseconds")};
+      builder.add_sample(sample);
+    }
+  }
+  return std::move(builder).build();
+}
+
 template <typename Encode>
-void measure(benchmark::State& state, bool has_times, Encode&& encode) {
-  const Profile profile = make_profile(has_times);
+void measure(benchmark::State& state, const Profile& profile, Encode&& encode) {
   std::size_t size = 0, peak = 0;
   for (auto _ : state) {
     const std::size_t before = heap.peak = heap.bytes;
@@ -104,14 +135,24 @@ void measure(benchmark::State& state, bool has_times, Encode&& encode) {
 }
 
 void pprof(benchmark::State& state) {
-  measure(state, state.range(0) != 0, [](const Profile& profile) { return encode_pprof(profile); });
+  measure(state, make_profile(state.range(0) != 0),
+          [](const Profile& profile) { return encode_pprof(profile); });
 }
 BENCHMARK(pprof)->ArgName("times")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 void otlp(benchmark::State& state) {
-  measure(state, state.range(0) != 0, [](const Profile& profile) { return encode_otlp(profile, {}); });
+  measure(state, make_profile(state.range(0) != 0),
+          [](const Profile& profile) { return encode_otlp(profile, {}); });
 }
 BENCHMARK(otlp)->ArgName("times")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+void busy_minute(benchmark::State& state) {
+  constexpr int kFastest = 1;
+  measure(state, make_busy_minute(), [](const Profile& profile) {
+    return gzip(encode_pprof(for_datadog(profile)), kFastest).value_or("");
+  });
+}
+BENCHMARK(busy_minute)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace ddprof
