@@ -12,6 +12,7 @@
 #include "encode/gzip.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
+#include "profile/hash.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 
@@ -103,12 +104,13 @@ Profile make_busy_minute() {
   constexpr std::int64_t kPeriod = 10'101'010;
   ProfileBuilder builder;
   begin_profile(builder);
-  std::uint64_t random = 1;
   for (std::int64_t index = 0; index < kBusyThreads * kStacksOfThread; ++index) {
     const std::int64_t thread = index / kStacksOfThread, turn = index % kStacksOfThread;
     ProfileSample sample{make_stack(static_cast<std::uint64_t>(index)), {1, kPeriod}, {}};
-    for (std::int64_t tick = turn; tick < kSamplesOfThread; tick += kStacksOfThread) {
-      random = random * 6364136223846793005U + 1442695040888963407U;
+    for (std::int64_t tick = 0; tick < kSamplesOfThread; ++tick) {
+      const std::uint64_t random =
+          hash_mix(static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(tick));
+      if (static_cast<std::int64_t>(random % kStacksOfThread) != turn) continue;
       const auto jitter = static_cast<std::int64_t>(random >> 44U);  // up to a millisecond: timers are late
       sample.labels = {
           builder.number_label(kThreadIdLabel, 1000 + thread), builder.text_label(kThreadNameLabel, "worker"),
