@@ -9,9 +9,9 @@
 #include <string>
 
 #include "encode/datadog_profile.hpp"
-#include "encode/gzip.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
+#include "encode/zstd.hpp"
 #include "profile/hash.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
@@ -151,7 +151,7 @@ BENCHMARK(otlp)->ArgName("times")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond)
 void busy_minute(benchmark::State& state) {
   constexpr int kFastest = 1;
   measure(state, make_busy_minute(), [](const Profile& profile) {
-    return gzip(encode_pprof(for_datadog(profile)), kFastest).value_or("");
+    return zstd(encode_pprof(for_datadog(profile)), kFastest).value_or("");
   });
 }
 BENCHMARK(busy_minute)->Unit(benchmark::kMillisecond);

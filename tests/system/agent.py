@@ -11,6 +11,7 @@ import re
 import socket
 import socketserver
 import ssl
+import subprocess
 import threading
 
 import harness
@@ -20,6 +21,13 @@ Post = collections.namedtuple("Post", "path headers event tags profile pprof")
 
 CPU, COUNT = "cpu-time/nanoseconds", "cpu-samples/count"
 TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{9})Z")
+
+
+def unpacked(raw):
+    """An attachment as pprof; the first bytes tell how it was compressed, as they do at the intake."""
+    if raw.startswith(b"\x28\xb5\x2f\xfd"):
+        return subprocess.run(["zstd", "-dc"], input=raw, stdout=subprocess.PIPE, check=True).stdout
+    return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
 
 
 def parse(path, headers, body):
@@ -38,7 +46,7 @@ def parse(path, headers, body):
         raise ValueError("%s %s" % (list(files), event["attachments"]))
     raw = files["profile.pprof"][2]
     tags = dict(tag.split(":", 1) for tag in event["tags_profiler"].split(","))
-    return Post(path, dict(headers), event, tags, pprof.decode(gzip.decompress(raw)), raw)
+    return Post(path, dict(headers), event, tags, pprof.decode(unpacked(raw)), raw)
 
 
 def read_body(handler):
