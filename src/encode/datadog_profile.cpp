@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "encode/pprof_sample.hpp"
 #include "profile/labels.hpp"
 
 namespace ddprof {
@@ -101,7 +102,7 @@ Profile tables_of(const Profile& profile) {
   return tables;
 }
 
-// Makes the samples anew, one by one: a timeline has a hundred thousand.
+// Makes the samples anew, one by one: a timeline has a hundred thousand, which are never there twice.
 class DatadogSamples {
  public:
   DatadogSamples(const Profile& from, Profile& to)
@@ -110,34 +111,30 @@ class DatadogSamples {
     rename_columns(to_);
     process_key_ = append_string(to_, "process_id");
     others_ = split_inlined_calls(to_);
-    to_.samples.reserve(from.samples.size());
   }
 
-  void add(const ProfileSample& sample) {
-    ProfileSample& made = to_.samples.emplace_back();
-    made.locations = expanded(sample.locations);
-    made.values = sample.values;
+  // Reuses the memory that `made` has.
+  void make(const ProfileSample& sample, ProfileSample& made) {
+    expand(sample.locations, made.locations);
+    made.values.assign(sample.values.begin(), sample.values.end());
     if (swaps_values_) std::swap(made.values[0], made.values[1]);
-    made.labels.reserve(sample.labels.size());
+    made.labels.clear();
     for (const ProfileLabel& label : sample.labels) add_label(label, made.labels);
   }
 
  private:
-  [[nodiscard]] std::vector<std::uint32_t> expanded(const std::vector<std::uint32_t>& locations) {
-    std::vector<std::uint32_t> stack;
-    stack.reserve(locations.size());
+  void expand(const std::vector<std::uint32_t>& locations, std::vector<std::uint32_t>& stack) {
+    stack.clear();
     for (std::uint32_t location : locations) {
       stack.push_back(location);
       for (std::uint32_t call = others_[location]; call < others_[location + 1]; ++call)
         stack.push_back(call);
       if (stack.size() > kMaxDatadogFrames) break;
     }
-    if (stack.size() > kMaxDatadogFrames) {
-      stack.resize(kMaxDatadogFrames);
-      if (!marker_) marker_ = append_marker(to_, kCutMarker);
-      stack.back() = *marker_;
-    }
-    return stack;
+    if (stack.size() <= kMaxDatadogFrames) return;
+    stack.resize(kMaxDatadogFrames);
+    if (!marker_) marker_ = append_marker(to_, kCutMarker);
+    stack.back() = *marker_;
   }
 
   void add_label(ProfileLabel label, std::vector<ProfileLabel>& labels) const {
@@ -166,8 +163,22 @@ class DatadogSamples {
 Profile for_datadog(const Profile& profile) {
   Profile made = tables_of(profile);
   DatadogSamples samples(profile, made);
-  for (const ProfileSample& sample : profile.samples) samples.add(sample);
+  made.samples.resize(profile.samples.size());
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) samples.make(profile.samples[i], made.samples[i]);
   return made;
+}
+
+std::string encode_for_datadog(const Profile& profile) {
+  Profile tables = tables_of(profile);
+  DatadogSamples samples(profile, tables);
+  return encode_pprof(tables, [&](PprofSampleWriter& writer) {
+    writer.reserve_for(profile.samples);
+    ProfileSample made;
+    for (const ProfileSample& sample : profile.samples) {
+      samples.make(sample, made);
+      writer.write(made);
+    }
+  });
 }
 
 }  // namespace ddprof

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "profile/profile.hpp"
 
 namespace ddprof {
@@ -14,5 +16,8 @@ inline constexpr std::int64_t kDatadogTimeUnitNs = 1 << 14;
 // The profile in the words that Datadog's backend knows: "cpu-time" before "cpu-samples", the label
 // "process_id", a timestamp without a unit, and a location of its own for each inlined call.
 Profile for_datadog(const Profile& profile);
+
+// The pprof of that, without a copy of the samples: a third of the time for a profile with a timeline.
+std::string encode_for_datadog(const Profile& profile);
 
 }  // namespace ddprof

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "encode/pprof.hpp"
 #include "encode/rich_profile.hpp"
 
 namespace ddprof {
@@ -96,6 +97,14 @@ TEST(DatadogProfile, CutsStacksThatAreTooDeep) {
   const auto& deep = profile.samples.back();
   EXPECT_EQ(deep.locations.size(), kMaxDatadogFrames);
   EXPECT_EQ(names_of(profile, deep).back(), "[truncated: only 599 frames are sent]");
+}
+
+TEST(DatadogProfile, IsEncodedAsIfItHadBeenMade) {
+  RichProfile rich;
+  rich.add(std::vector<std::uint32_t>(201, rich.work()), 1, 7, "t", "p", 5, 1'700'000'000'000'000'001);
+  rich.add({rich.main()}, 1, 7, "", "p", 5);
+  const Profile profile = std::move(rich).build();
+  EXPECT_EQ(encode_for_datadog(profile), encode_pprof(for_datadog(profile)));
 }
 
 }  // namespace

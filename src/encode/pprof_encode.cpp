@@ -78,12 +78,20 @@ void write_string(pbf_writer& profile, const std::string& text) {
 }  // namespace
 
 std::string encode_pprof(const Profile& profile) {
+  return encode_pprof(profile, [&profile](PprofSampleWriter& writer) {
+    writer.reserve_for(profile.samples);
+    for (const ProfileSample& sample : profile.samples) writer.write(sample);
+  });
+}
+
+std::string encode_pprof(const Profile& profile,
+                         const std::function<void(PprofSampleWriter&)>& write_samples) {
   std::string bytes;
   pbf_writer message(bytes);
   std::uint64_t id = 0;
   for (const ValueType& type : profile.value_types) write_value_type(message, field::kSampleType, type);
   PprofSampleWriter samples(bytes);
-  for (const ProfileSample& sample : profile.samples) samples.write(sample);
+  write_samples(samples);
   for (const ProfileMapping& mapping : profile.mappings) write_mapping(message, mapping, ++id);
   id = 0;
   for (const ProfileLocation& location : profile.locations) write_location(message, location, ++id);

@@ -62,6 +62,17 @@ char* put_label(char* at, const ProfileLabel& label) {
 
 }  // namespace
 
+// Somewhat more than they take: a value or a label has seldom more bytes.
+void PprofSampleWriter::reserve_for(const std::vector<ProfileSample>& samples) {
+  constexpr std::size_t kUsualLocation = 2, kUsualValue = 4, kUsualLabel = 8, kUsualHead = 6;
+  std::size_t size = 0;
+  for (const ProfileSample& sample : samples) {
+    size += kUsualHead + sample.locations.size() * kUsualLocation + sample.values.size() * kUsualValue +
+            sample.labels.size() * kUsualLabel;
+  }
+  bytes_.reserve(bytes_.size() + size + size / 4);
+}
+
 char* PprofSampleWriter::reserve(std::size_t size) {
   if (buffer_.size() < size) buffer_.resize(size);
   return buffer_.data();

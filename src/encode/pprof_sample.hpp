@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ class PprofSampleWriter {
  public:
   explicit PprofSampleWriter(std::string& bytes) : bytes_(bytes) {}
 
+  // Makes room for all of them at once: growing step by step would need three times their size for a moment.
+  void reserve_for(const std::vector<ProfileSample>& samples);
   void write(const ProfileSample& sample);
 
  private:
@@ -26,5 +29,9 @@ class PprofSampleWriter {
   std::string stack_;                     // the field that they made
   std::string buffer_;
 };
+
+// A pprof with samples that are made while it is written; `tables` has everything else, and may grow
+// meanwhile.
+std::string encode_pprof(const Profile& tables, const std::function<void(PprofSampleWriter&)>& write_samples);
 
 }  // namespace ddprof

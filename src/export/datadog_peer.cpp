@@ -4,7 +4,6 @@
 
 #include "encode/datadog_profile.hpp"
 #include "encode/gzip.hpp"
-#include "encode/pprof.hpp"
 
 namespace ddprof {
 
@@ -34,7 +33,7 @@ std::string datadog_cure(unsigned status) {
 bool may_pass_datadog(unsigned status) { return status == 408 || status == 429 || status >= 500; }
 
 Result<std::string> pprof_of(const Profile& profile) {
-  std::string pprof = TRY(gzip(encode_pprof(for_datadog(profile)), kFastest));
+  std::string pprof = TRY(gzip(encode_for_datadog(profile), kFastest));
   if (pprof.size() <= kMaxPprofBytes) return pprof;
   return with_hint(
       make_error(ErrorCode::exhausted, "a profile of {} MiB, of which Datadog takes 10", pprof.size() >> 20U),
