@@ -72,23 +72,32 @@ def tables(bench):
 def encoding(bench):
     """
     A profile of 100,000 different stacks of 40 frames becomes bytes, not compressed. Beside it `go tool pprof -proto`, which reads such a
-    profile from a file and writes it again. The peak is all memory beyond the profile itself, the result included.
+    profile from a file and writes it again. The peak is all memory beyond the profile itself, the result included. `ddprof convert` reads and
+    writes the very file that Go does, unpacking and packing included.
     """
     results = google_benchmark(bench, "encode/encode_bench", "times:0$")
-    go_seconds = go_proto_seconds(bench)
-    rows = []
-    for name, what in (("pprof/times:0", "pprof"), ("otlp/times:0", "OTLP")):
-        seconds, peak = results[name]["cpu_time"] / 1000, results[name]["peak_per_byte"]
-        beside = ["go tool pprof -proto %.2f s" % go_seconds, measure.ratio(seconds, go_seconds)] if go_seconds else ["", ""]
-        rows.append(Row("writing %s of 100,000 stacks" % what, "%.0f ms" % (seconds * 1000), *beside, "≤ 1.0", seconds <= go_seconds if go_seconds else None))
-        rows.append(Row("its peak memory", "x%.1f of the %.1f MB written" % (peak, results[name]["bytes"] / 1e6), goal="< x3", met=peak < 3))
-    return rows
-
-
-def go_proto_seconds(bench):
-    if shutil.which("go") is None:
-        return None
     path = bench.path("stacks.pb.gz")
     maker = os.path.join(measure.ROOT, "bench", "make_profile.py")
     subprocess.run([sys.executable, maker, path, "--samples", "100000", "--stacks", "100000"], check=True)
-    return repeated(bench, ["go", "tool", "pprof", "-proto", "-symbolize=none", "-output", bench.path("again.pb.gz"), path])[0]
+    go_seconds = go_proto_seconds(bench, path)
+    rows = []
+    for name, what in (("pprof/times:0", "pprof"), ("otlp/times:0", "OTLP")):
+        seconds, peak = results[name]["cpu_time"] / 1000, results[name]["peak_per_byte"]
+        rows.append(beside_go("writing %s of 100,000 stacks" % what, seconds, go_seconds))
+        rows.append(Row("its peak memory", "x%.1f of the %.1f MB written" % (peak, results[name]["bytes"] / 1e6), goal="< x3", met=peak < 3))
+    for name, what in (("again.pb.gz", "pprof"), ("again.otlp", "OTLP")):
+        seconds = repeated(bench, [bench.binary, "convert", path, bench.path(name)])[0]
+        rows.append(beside_go("ddprof convert of the same file to %s" % what, seconds, go_seconds))
+    return rows
+
+
+def beside_go(what, seconds, go_seconds):
+    if go_seconds is None:
+        return Row(what, "%.0f ms" % (seconds * 1000), "go is not installed")
+    return Row(what, "%.0f ms" % (seconds * 1000), "go tool pprof -proto %.2f s" % go_seconds, measure.ratio(seconds, go_seconds), "≤ 1.0", seconds <= go_seconds)
+
+
+def go_proto_seconds(bench, path):
+    if shutil.which("go") is None:
+        return None
+    return repeated(bench, ["go", "tool", "pprof", "-proto", "-symbolize=none", "-output", bench.path("go.pb.gz"), path])[0]

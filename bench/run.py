@@ -22,12 +22,14 @@ import report  # noqa: E402
 import report_command  # noqa: E402
 import slow_down  # noqa: E402
 import storms  # noqa: E402
+import upload  # noqa: E402
 
 MEASUREMENTS = (
     ("unwinding", "Unwinding", micro.unwinding),
     ("aggregation", "Aggregation", micro.aggregation),
     ("tables", "Unwind tables", micro.tables),
     ("encoding", "Encoding", micro.encoding),
+    ("upload", "Upload", upload.upload),
     ("end_to_end", "A whole run", own_cost.end_to_end),
     ("steady_state", "Steady state", own_cost.steady_state),
     ("start", "Start", own_cost.start),

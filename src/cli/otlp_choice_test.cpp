@@ -77,9 +77,9 @@ TEST(OtlpChoice, PutsKeysIntoTheHeadersOfRequests) {
   EXPECT_TRUE(peer.uses_proxy);
 }
 
-TEST(OtlpChoice, TrustsItsOwnCertificateBeforeThatOfAll) {
-  const std::vector<const char*> args = {"--otlp-endpoint", "https://a", "--ca-file", "/all.pem", "x"};
-  EXPECT_EQ(peer_of(args).certificate_file, "/all.pem");
+TEST(OtlpChoice, TrustsItsOwnCertificate) {
+  const std::vector<const char*> args = {"--otlp-endpoint", "https://a", "x"};
+  EXPECT_EQ(peer_of(args).certificate_file, "");  // that of all is everybody's, see make_destination()
   EXPECT_EQ(peer_of(args, {{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/own.pem"}}).certificate_file, "/own.pem");
 }
 

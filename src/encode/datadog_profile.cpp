@@ -1,12 +1,14 @@
 #include "encode/datadog_profile.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "encode/pprof_sample.hpp"
 #include "profile/labels.hpp"
 
 namespace ddprof {
@@ -37,28 +39,8 @@ void rename_columns(Profile& profile) {
 }
 
 // Ours counts first, as pprof's tools like it.
-void put_the_value_first(Profile& profile) {
-  if (profile.value_types.size() < 2 || profile.text(profile.value_types[0].type) != "samples") return;
-  std::swap(profile.value_types[0], profile.value_types[1]);
-  for (ProfileSample& sample : profile.samples) std::swap(sample.values[0], sample.values[1]);
-}
-
-// pprof cannot tell an empty text from the number 0, and a key has either texts or numbers.
-bool is_name_of_nobody(const Profile& profile, const ProfileLabel& label) {
-  const std::string_view key = profile.text(label.key);
-  return label.text == 0 && (key == kThreadNameLabel || key == kProcessNameLabel);
-}
-
-void rename_labels(Profile& profile) {
-  const StringIndex process_id = append_string(profile, "process_id");
-  for (ProfileSample& sample : profile.samples) {
-    std::erase_if(sample.labels,
-                  [&](const ProfileLabel& label) { return is_name_of_nobody(profile, label); });
-    for (ProfileLabel& label : sample.labels) {
-      if (profile.text(label.key) == kProcessIdLabel) label.key = process_id;
-      if (profile.text(label.key) == kEndTimestampLabel) label.unit = 0;
-    }
-  }
+bool counts_first(const Profile& profile) {
+  return profile.value_types.size() >= 2 && profile.text(profile.value_types[0].type) == "samples";
 }
 
 std::uint32_t append_marker(Profile& profile, std::string_view name) {
@@ -87,33 +69,116 @@ std::vector<std::uint32_t> split_inlined_calls(Profile& profile) {
   return others;
 }
 
-void expand_stacks(Profile& profile) {
-  const std::vector<std::uint32_t> others = split_inlined_calls(profile);
-  std::optional<std::uint32_t> marker;
-  for (ProfileSample& sample : profile.samples) {
-    std::vector<std::uint32_t> stack;
-    for (std::uint32_t location : sample.locations) {
+// What labels with this key become.
+enum class KeyKind : std::uint8_t { plain, process, name, time };
+
+std::vector<KeyKind> kinds_of_strings(const Profile& profile) {
+  std::vector<KeyKind> kinds;
+  for (const std::string& text : profile.strings) {
+    KeyKind kind = KeyKind::plain;
+    if (text == kProcessIdLabel) kind = KeyKind::process;
+    if (text == kThreadNameLabel || text == kProcessNameLabel) kind = KeyKind::name;
+    if (text == kEndTimestampLabel) kind = KeyKind::time;
+    kinds.push_back(kind);
+  }
+  return kinds;
+}
+
+// Everything but the samples.
+Profile tables_of(const Profile& profile) {
+  Profile tables;
+  tables.value_types = profile.value_types;
+  tables.period_type = profile.period_type;
+  tables.period = profile.period;
+  tables.time_ns = profile.time_ns;
+  tables.duration_ns = profile.duration_ns;
+  tables.default_value_type = profile.default_value_type;
+  tables.mappings = profile.mappings;
+  tables.locations = profile.locations;
+  tables.functions = profile.functions;
+  tables.comments = profile.comments;
+  tables.doc_url = profile.doc_url;
+  tables.strings = profile.strings;
+  return tables;
+}
+
+// Makes the samples anew, one by one: a timeline has a hundred thousand, which are never there twice.
+class DatadogSamples {
+ public:
+  DatadogSamples(const Profile& from, Profile& to)
+      : kinds_(kinds_of_strings(from)), swaps_values_(counts_first(from)), to_(to) {
+    if (swaps_values_) std::swap(to_.value_types[0], to_.value_types[1]);
+    rename_columns(to_);
+    process_key_ = append_string(to_, "process_id");
+    others_ = split_inlined_calls(to_);
+  }
+
+  // Reuses the memory that `made` has.
+  void make(const ProfileSample& sample, ProfileSample& made) {
+    expand(sample.locations, made.locations);
+    made.values.assign(sample.values.begin(), sample.values.end());
+    if (swaps_values_) std::swap(made.values[0], made.values[1]);
+    made.labels.clear();
+    for (const ProfileLabel& label : sample.labels) add_label(label, made.labels);
+  }
+
+ private:
+  void expand(const std::vector<std::uint32_t>& locations, std::vector<std::uint32_t>& stack) {
+    stack.clear();
+    for (std::uint32_t location : locations) {
       stack.push_back(location);
-      for (std::uint32_t call = others[location]; call < others[location + 1]; ++call) stack.push_back(call);
+      for (std::uint32_t call = others_[location]; call < others_[location + 1]; ++call)
+        stack.push_back(call);
       if (stack.size() > kMaxDatadogFrames) break;
     }
-    if (stack.size() > kMaxDatadogFrames) {
-      stack.resize(kMaxDatadogFrames);
-      if (!marker) marker = append_marker(profile, kCutMarker);
-      stack.back() = *marker;
-    }
-    sample.locations = std::move(stack);
+    if (stack.size() <= kMaxDatadogFrames) return;
+    stack.resize(kMaxDatadogFrames);
+    if (!marker_) marker_ = append_marker(to_, kCutMarker);
+    stack.back() = *marker_;
   }
-}
+
+  void add_label(ProfileLabel label, std::vector<ProfileLabel>& labels) const {
+    const KeyKind kind = kinds_[label.key];
+    // pprof cannot tell an empty text from the number 0, and a key has either texts or numbers.
+    if (kind == KeyKind::name && label.text == 0) return;
+    if (kind == KeyKind::process) label.key = process_key_;
+    if (kind == KeyKind::time) {
+      label.unit = 0;
+      const std::int64_t rounded = label.number / kDatadogTimeUnitNs * kDatadogTimeUnitNs;
+      label.number = std::max(rounded, std::min(label.number, to_.time_ns));  // not before the period
+    }
+    labels.push_back(label);
+  }
+
+  std::vector<KeyKind> kinds_;
+  bool swaps_values_;
+  Profile& to_;
+  StringIndex process_key_ = 0;
+  std::vector<std::uint32_t> others_;
+  std::optional<std::uint32_t> marker_;
+};
 
 }  // namespace
 
-Profile for_datadog(Profile profile) {
-  put_the_value_first(profile);
-  rename_columns(profile);
-  rename_labels(profile);
-  expand_stacks(profile);
-  return profile;
+Profile for_datadog(const Profile& profile) {
+  Profile made = tables_of(profile);
+  DatadogSamples samples(profile, made);
+  made.samples.resize(profile.samples.size());
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) samples.make(profile.samples[i], made.samples[i]);
+  return made;
+}
+
+std::string encode_for_datadog(const Profile& profile) {
+  Profile tables = tables_of(profile);
+  DatadogSamples samples(profile, tables);
+  return encode_pprof(tables, [&](PprofSampleWriter& writer) {
+    writer.reserve_for(profile.samples);
+    ProfileSample made;
+    for (const ProfileSample& sample : profile.samples) {
+      samples.make(sample, made);
+      writer.write(made);
+    }
+  });
 }
 
 }  // namespace ddprof

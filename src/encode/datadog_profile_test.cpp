@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "encode/pprof.hpp"
 #include "encode/rich_profile.hpp"
 
 namespace ddprof {
@@ -55,8 +56,19 @@ TEST(DatadogProfile, SpellsLabelsAsTheBackendDoes) {
   EXPECT_THAT(keys,
               ElementsAre("thread id", "thread name", "process_id", "process name", "end_timestamp_ns"));
   const ProfileLabel& time = profile.samples.back().labels.back();
-  EXPECT_EQ(time.number, 1'700'000'000'000'000'001);
+  EXPECT_EQ(time.number % kDatadogTimeUnitNs, 0);
+  EXPECT_LE(time.number, 1'700'000'000'000'000'001);
+  EXPECT_GT(time.number, 1'700'000'000'000'000'001 - kDatadogTimeUnitNs);
   EXPECT_EQ(time.unit, 0U);
+}
+
+TEST(DatadogProfile, RoundsNoTimeToBeforeThePeriod) {
+  RichProfile rich;
+  rich.add({rich.main()}, 1, 7, "thread", "process", 5, 1'700'000'000'000'000'001);
+  Profile from = std::move(rich).build();
+  from.time_ns = 1'700'000'000'000'000'000;
+  const Profile profile = for_datadog(from);
+  EXPECT_EQ(profile.samples.back().labels.back().number, from.time_ns);
 }
 
 TEST(DatadogProfile, LeavesOutNamesThatAreEmpty) {
@@ -85,6 +97,14 @@ TEST(DatadogProfile, CutsStacksThatAreTooDeep) {
   const auto& deep = profile.samples.back();
   EXPECT_EQ(deep.locations.size(), kMaxDatadogFrames);
   EXPECT_EQ(names_of(profile, deep).back(), "[truncated: only 599 frames are sent]");
+}
+
+TEST(DatadogProfile, IsEncodedAsIfItHadBeenMade) {
+  RichProfile rich;
+  rich.add(std::vector<std::uint32_t>(201, rich.work()), 1, 7, "t", "p", 5, 1'700'000'000'000'000'001);
+  rich.add({rich.main()}, 1, 7, "", "p", 5);
+  const Profile profile = std::move(rich).build();
+  EXPECT_EQ(encode_for_datadog(profile), encode_pprof(for_datadog(profile)));
 }
 
 }  // namespace

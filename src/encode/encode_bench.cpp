@@ -8,8 +8,11 @@
 #include <new>
 #include <string>
 
+#include "encode/datadog_profile.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
+#include "encode/zstd.hpp"
+#include "profile/hash.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 
@@ -41,11 +44,12 @@ void operator delete(void* block, std::size_t) noexcept { operator delete(block)
 namespace ddprof {
 namespace {
 
-constexpr std::uint32_t kStacks = 100'000, kFrames = 40, kLocationsPerLevel = 500, kThreads = 64;
+constexpr std::uint32_t kStacks = 100'000, kFrames = 40, kThreads = 64;
+constexpr std::uint32_t kManyPerLevel = 500, kUsualPerLevel = 50;  // locations
 
 // Four locations to a function, each level of the stacks with locations of its own.
-void add_locations(ProfileBuilder& builder, std::uint32_t mapping) {
-  for (std::uint32_t location = 0; location < kFrames * kLocationsPerLevel; ++location) {
+void add_locations(ProfileBuilder& builder, std::uint32_t mapping, std::uint32_t per_level) {
+  for (std::uint32_t location = 0; location < kFrames * per_level; ++location) {
     const std::uint32_t function = builder.add_function(
         "space::Class::function_" + std::to_string(location / 4) + "(int, std::string const&)",
         "_ZN5space5Class8function" + std::to_string(location / 4),
@@ -56,26 +60,33 @@ void add_locations(ProfileBuilder& builder, std::uint32_t mapping) {
 }
 
 // The same callees follow a caller, so that stacks share their beginnings as those of programs do.
-std::vector<std::uint32_t> make_stack(std::uint64_t random) {
+std::vector<std::uint32_t> make_stack(std::uint64_t random, std::uint32_t per_level) {
   std::vector<std::uint32_t> stack(kFrames);
   std::uint32_t at = 0;
   for (std::uint32_t level = 0; level < kFrames; ++level) {
     random = random * 6364136223846793005U + 1442695040888963407U;
-    at = (at * 7 + static_cast<std::uint32_t>(random >> 62U)) % kLocationsPerLevel;
-    stack[kFrames - 1 - level] = level * kLocationsPerLevel + at;
+    at = (at * 7 + static_cast<std::uint32_t>(random >> 62U)) % per_level;
+    stack[kFrames - 1 - level] = level * per_level + at;
   }
   return stack;
 }
 
-Profile make_profile(bool has_times) {
-  ProfileBuilder builder;
+void begin_profile(ProfileBuilder& builder, std::uint32_t per_level) {
   Profile& profile = builder.profile();
   profile.value_types = {builder.value_type("samples", "count"), builder.value_type("cpu", "nanoseconds")};
   profile.time_ns = 1'700'000'000'000'000'000;
-  add_locations(builder, builder.add_mapping(
-                             {.start = {0x400000}, .limit = {0x4000000}, .path = builder.intern("/app")}));
+  add_locations(
+      builder,
+      builder.add_mapping({.start = {0x400000}, .limit = {0x4000000}, .path = builder.intern("/app")}),
+      per_level);
+}
+
+Profile make_profile(bool has_times) {
+  ProfileBuilder builder;
+  begin_profile(builder, kManyPerLevel);
+  const Profile& profile = builder.profile();
   for (std::uint32_t index = 0; index < kStacks; ++index) {
-    ProfileSample sample{make_stack(index), {1, 10'000'000 + index % 100}, {}};
+    ProfileSample sample{make_stack(index, kManyPerLevel), {1, 10'000'000 + index % 100}, {}};
     sample.labels = {builder.number_label(kThreadIdLabel, 1000 + index % kThreads),
                      builder.text_label(kThreadNameLabel, "worker-" + std::to_string(index % 8)),
                      builder.number_label(kProcessIdLabel, 1000),
@@ -89,9 +100,34 @@ Profile make_profile(bool has_times) {
   return std::move(builder).build();
 }
 
+// A minute of 16 threads that are always busy, each with 40 stacks, sampled at 99 Hz with a timeline: 95,040
+// samples, ordered as the profiler orders them, by thread and stack.
+Profile make_busy_minute() {
+  constexpr std::int64_t kBusyThreads = 16, kStacksOfThread = 40, kSamplesOfThread = 99 * 60;
+  constexpr std::int64_t kPeriod = 10'101'010;
+  ProfileBuilder builder;
+  begin_profile(builder, kUsualPerLevel);
+  for (std::int64_t index = 0; index < kBusyThreads * kStacksOfThread; ++index) {
+    const std::int64_t thread = index / kStacksOfThread, turn = index % kStacksOfThread;
+    ProfileSample sample{make_stack(static_cast<std::uint64_t>(index), kUsualPerLevel), {1, kPeriod}, {}};
+    for (std::int64_t tick = 0; tick < kSamplesOfThread; ++tick) {
+      const std::uint64_t random =
+          hash_mix(static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(tick));
+      if (static_cast<std::int64_t>(random % kStacksOfThread) != turn) continue;
+      const auto jitter = static_cast<std::int64_t>(random >> 44U);  // up to a millisecond: timers are late
+      sample.labels = {
+          builder.number_label(kThreadIdLabel, 1000 + thread), builder.text_label(kThreadNameLabel, "worker"),
+          builder.number_label(kProcessIdLabel, 1000), builder.text_label(kProcessNameLabel, "server"),
+          builder.number_label(kEndTimestampLabel, builder.profile().time_ns + tick * kPeriod + jitter,
+                               "nanoseconds")};
+      builder.add_sample(sample);
+    }
+  }
+  return std::move(builder).build();
+}
+
 template <typename Encode>
-void measure(benchmark::State& state, bool has_times, Encode&& encode) {
-  const Profile profile = make_profile(has_times);
+void measure(benchmark::State& state, const Profile& profile, Encode&& encode) {
   std::size_t size = 0, peak = 0;
   for (auto _ : state) {
     const std::size_t before = heap.peak = heap.bytes;
@@ -104,14 +140,23 @@ void measure(benchmark::State& state, bool has_times, Encode&& encode) {
 }
 
 void pprof(benchmark::State& state) {
-  measure(state, state.range(0) != 0, [](const Profile& profile) { return encode_pprof(profile); });
+  measure(state, make_profile(state.range(0) != 0),
+          [](const Profile& profile) { return encode_pprof(profile); });
 }
 BENCHMARK(pprof)->ArgName("times")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
 void otlp(benchmark::State& state) {
-  measure(state, state.range(0) != 0, [](const Profile& profile) { return encode_otlp(profile, {}); });
+  measure(state, make_profile(state.range(0) != 0),
+          [](const Profile& profile) { return encode_otlp(profile, {}); });
 }
 BENCHMARK(otlp)->ArgName("times")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+
+void busy_minute(benchmark::State& state) {
+  constexpr int kFastest = 1;
+  measure(state, make_busy_minute(),
+          [](const Profile& profile) { return zstd(encode_for_datadog(profile), kFastest).value_or(""); });
+}
+BENCHMARK(busy_minute)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace ddprof

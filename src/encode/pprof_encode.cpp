@@ -1,6 +1,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "encode/pprof.hpp"
+#include "encode/pprof_sample.hpp"
 #include "encode/proto/pprof_fields.hpp"
 #include "encode/utf8.hpp"
 
@@ -26,27 +27,6 @@ void write_value_type(pbf_writer& profile, std::uint32_t number, const ValueType
   // Written even when it is zero: protozero leaves empty messages out, and a column may not get lost.
   message.add_uint64(field::kType, value_type.type);
   add_number(message, field::kUnit, value_type.unit);
-}
-
-void write_label(pbf_writer& sample, const ProfileLabel& label) {
-  pbf_writer message(sample, field::kSampleLabel);
-  add_number(message, field::kLabelKey, label.key);
-  if (label.text != 0) {
-    add_number(message, field::kLabelText, label.text);
-  } else {
-    add_signed(message, field::kLabelNumber, label.number);
-    add_number(message, field::kLabelUnit, label.unit);
-  }
-}
-
-// pprof's ids are the indices plus one: 0 is "none".
-void write_sample(pbf_writer& profile, const ProfileSample& sample, std::vector<std::uint64_t>& ids) {
-  ids.clear();
-  for (std::uint32_t location : sample.locations) ids.push_back(std::uint64_t{location} + 1);
-  pbf_writer message(profile, field::kSample);
-  message.add_packed_uint64(field::kSampleLocationId, ids.begin(), ids.end());
-  message.add_packed_int64(field::kSampleValue, sample.values.begin(), sample.values.end());
-  for (const ProfileLabel& label : sample.labels) write_label(message, label);
 }
 
 void write_mapping(pbf_writer& profile, const ProfileMapping& mapping, std::uint64_t id) {
@@ -98,12 +78,20 @@ void write_string(pbf_writer& profile, const std::string& text) {
 }  // namespace
 
 std::string encode_pprof(const Profile& profile) {
+  return encode_pprof(profile, [&profile](PprofSampleWriter& writer) {
+    writer.reserve_for(profile.samples);
+    for (const ProfileSample& sample : profile.samples) writer.write(sample);
+  });
+}
+
+std::string encode_pprof(const Profile& profile,
+                         const std::function<void(PprofSampleWriter&)>& write_samples) {
   std::string bytes;
   pbf_writer message(bytes);
-  std::vector<std::uint64_t> ids;
   std::uint64_t id = 0;
   for (const ValueType& type : profile.value_types) write_value_type(message, field::kSampleType, type);
-  for (const ProfileSample& sample : profile.samples) write_sample(message, sample, ids);
+  PprofSampleWriter samples(bytes);
+  write_samples(samples);
   for (const ProfileMapping& mapping : profile.mappings) write_mapping(message, mapping, ++id);
   id = 0;
   for (const ProfileLocation& location : profile.locations) write_location(message, location, ++id);

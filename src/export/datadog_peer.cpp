@@ -5,7 +5,6 @@
 
 #include "encode/datadog_profile.hpp"
 #include "encode/gzip.hpp"
-#include "encode/pprof.hpp"
 #include "encode/zstd.hpp"
 #include "profile/labels.hpp"
 
@@ -70,9 +69,10 @@ Result<std::vector<Attachment>> attachments_of(IntakeFormat format, const Batch&
   const bool is_single = batch.parts.size() == 1 && format == IntakeFormat::version_4;
   std::vector<Attachment> attachments;
   for (const Batch::Part& part : batch.parts) {
-    const Profile profile = for_datadog(part.profile);
+    const bool needs_columns = format == IntakeFormat::form;
     attachments.push_back({is_single ? "profile.pprof" : part.kind + ".pprof",
-                           TRY(compress_for(format, encode_pprof(profile))), columns_of(profile)});
+                           TRY(compress_for(format, encode_for_datadog(part.profile))),
+                           needs_columns ? columns_of(for_datadog(part.profile)) : ""});
   }
   return attachments;
 }

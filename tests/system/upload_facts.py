@@ -1,11 +1,11 @@
 """What one upload of a profile is made of, as {name: shape}, and how two uploads differ."""
 
 import email
-import gzip
 import json
 import os
 import re
 
+import agent
 import judges
 
 ABSENT = "-"
@@ -28,7 +28,7 @@ class Upload:
     def unpack(self, name, path):
         """Writes an attachment without its compression. Returns the path."""
         with open(path, "wb") as file:
-            file.write(gzip.decompress(self.parts[name].get_payload(decode=True)))
+            file.write(agent.unpacked(self.parts[name].get_payload(decode=True)))
         return path
 
 
