@@ -166,6 +166,7 @@ std::string render_summary(const Summary& summary) {
   if (summary.has_pauses)
     add("looked at",
         fmt::format("{} of {}", seconds(summary.looked_at.count()), seconds(summary.duration.count())));
+  const Nanoseconds observed = summary.has_pauses ? summary.looked_at : summary.duration;
   auto reasons = stop_reasons(summary);
   if (reasons.size() > 1) {
     for (const auto& [reason, count] : reasons)
@@ -178,14 +179,14 @@ std::string render_summary(const Summary& summary) {
     for (const auto& [loss, value] : summary.losses) sampled -= value;
     sampled = std::min(sampled, summary.sampled_cpu);
     add("target", fmt::format("{} of CPU in {}, {:.1f} % of it sampled", seconds(total),
-                              seconds(summary.duration.count()), percent(sampled, total)));
+                              seconds(observed.count()), percent(sampled, total)));
     for (const auto& [loss, value] : summary.losses) {
       if (value * 1000 < total) continue;  // below 0.1 %: in the profile, not worth a line
       add("", fmt::format("{} ({:.1f} %) {}", seconds(value), percent(value, total), loss_text(loss)));
     }
   } else {
-    add("target", fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu),
-                              seconds(summary.duration.count())));
+    add("target",
+        fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu), seconds(observed.count())));
   }
   if (summary.collector.throttled > 0)
     add("throttled", fmt::format("{} times by the kernel", summary.collector.throttled));
