@@ -11,6 +11,7 @@
 #include "export/datadog_peer.hpp"
 #include "export/intake_address.hpp"
 #include "process/confinement.hpp"
+#include "process/process_context.hpp"
 #include "process/service_name.hpp"
 
 namespace ddprof {
@@ -65,6 +66,26 @@ DatadogIdentity identity_of(const Options& options, const std::string& name, Pid
 
 namespace {
 
+// What the target publishes of itself stands for what the user did not say.
+auto published_identity(const Options& options, Pid target) {
+  const bool has_service = was_named(options, "service");
+  const bool has_runtime_id = was_named(options, "runtime-id");
+  return [=](DatadogIdentity identity) {
+    const auto context = read_process_context(target);
+    if (!context) return identity;
+    auto take = [&](std::string& field, bool is_chosen, const char* name) {
+      if (std::string text = context->text(name); !is_chosen && !text.empty()) field = std::move(text);
+    };
+    take(identity.service, has_service, "service.name");
+    take(identity.environment, !identity.environment.empty(), "deployment.environment.name");
+    take(identity.version, !identity.version.empty(), "service.version");
+    take(identity.runtime_id, has_runtime_id, "service.instance.id");
+    const auto tags = context->attributes.find("datadog.process_tags");
+    if (tags != context->attributes.end()) identity.process_tags = tags->second;
+    return identity;
+  };
+}
+
 bool is_printable(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c != '\x7f'; });
 }
@@ -104,7 +125,9 @@ Peer agent_peer(const AgentAddress& agent, const Options& options, const std::st
                        .format = options.intake_format,
                        .identity = identity_of(options, name, target),
                        .headers = origin_headers(options, target),
-                       .certificate_file = options.ca_file});
+                       .as_published = options.global ? nullptr
+                                                      : std::function<DatadogIdentity(DatadogIdentity)>(
+                                                            published_identity(options, target))});
 }
 
 }  // namespace ddprof

@@ -96,7 +96,7 @@ Peer collector_peer(const std::string& url, const Options& options, const std::s
       {.url = url,
        .resource = resource_of(options, name, target),
        .headers = headers ? std::move(headers).value() : HttpHeaders(),
-       .certificate_file = options.otlp_certificate.empty() ? options.ca_file : options.otlp_certificate,
+       .certificate_file = options.otlp_certificate,
        .is_compressed = options.otlp_compression != "none"});
 }
 

@@ -32,8 +32,7 @@ Peer pyroscope_peer_of(const std::string& url, const Options& options, const std
                          .labels = std::move(labels),
                          .user = options.pyroscope_user,
                          .password = options.pyroscope_password,
-                         .tenant = options.pyroscope_tenant,
-                         .certificate_file = options.ca_file});
+                         .tenant = options.pyroscope_tenant});
 }
 
 }  // namespace ddprof

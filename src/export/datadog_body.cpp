@@ -87,6 +87,10 @@ std::string event_json(const DatadogIdentity& identity, const DatadogEvent& even
   }
   std::string tags;
   append_json_string(tags, tags_of(identity, event).joined());
+  if (!identity.process_tags.empty()) {
+    tags += R"(,"process_tags":)";
+    append_json_string(tags, identity.process_tags);
+  }
   return fmt::format(R"({{"attachments":[{}],"tags_profiler":{},"start":"{}","end":"{}","family":"native",)"
                      R"("version":"4","internal":{{}},"info":{}}})",
                      names, tags, rfc3339(event.start), rfc3339(event.end), info_of(identity));

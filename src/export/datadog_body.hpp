@@ -26,7 +26,8 @@ struct DatadogIdentity {
   std::optional<bool> includes_kernel;
   bool has_remote_symbols = false;  // addresses are to be named by the backend
   std::string kernel_release, kernel_version;
-  std::string tags;  // the user's, as in DD_TAGS
+  std::string tags;          // the user's, as in DD_TAGS
+  std::string process_tags;  // the target's own; empty: none
 };
 
 // What is said about one batch.

@@ -86,12 +86,14 @@ bool has_containers(const Batch& batch) {
 
 MultipartForm body_of(const DatadogOptions& options, const DatadogEvent& event,
                       std::vector<Attachment> attachments) {
+  const DatadogIdentity identity =
+      options.as_published ? options.as_published(options.identity) : options.identity;
   std::random_device seed;
   std::mt19937_64 generator((std::uint64_t{seed()} << 32U) | seed());
   const auto random = [&generator] { return generator(); };
   if (options.format == IntakeFormat::version_4)
-    return datadog_body(options.identity, event, std::move(attachments), random);
-  return datadog_form(options.format, options.identity, event, std::move(attachments), random);
+    return datadog_body(identity, event, std::move(attachments), random);
+  return datadog_form(options.format, identity, event, std::move(attachments), random);
 }
 
 Result<Parcel> pack_for_datadog(const DatadogOptions& options, const Batch& batch) {
@@ -130,7 +132,6 @@ Peer datadog_peer(const DatadogOptions& options) {
   peer.socket = options.agent.socket;
   peer.headers = {{"DD-EVP-ORIGIN", "ddprof"}, {"DD-EVP-ORIGIN-VERSION", DDPROF_VERSION}};
   if (is_intake) peer.headers.emplace_back("DD-API-KEY", options.api_key);
-  peer.certificate_file = options.certificate_file;
   peer.uses_proxy = is_intake;  // an agent is near
   peer.pack = [packing = without_key(options)](const Batch& batch) {
     return pack_for_datadog(packing, batch);

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "export/agent_address.hpp"
 #include "export/datadog_forms.hpp"
 #include "export/peer.hpp"
@@ -11,8 +14,9 @@ struct DatadogOptions {
   std::string api_key;  // of the intake; empty: an agent, which has one of its own
   IntakeFormat format = IntakeFormat::version_4;
   DatadogIdentity identity;
-  HttpHeaders headers;           // whose profiles they are: container, entity
-  std::string certificate_file;  // authorities to trust; empty: those of the system
+  HttpHeaders headers;  // whose profiles they are: container, entity
+  // With what the target says of itself by now; may be missing.
+  std::function<DatadogIdentity(DatadogIdentity)> as_published;
 };
 
 // A Datadog agent, or the intake.

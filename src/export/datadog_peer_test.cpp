@@ -22,7 +22,7 @@ DatadogOptions at_agent(IntakeFormat format = IntakeFormat::version_4) {
           .format = format,
           .identity = {},
           .headers = {{"Datadog-Entity-ID", "in-7"}},
-          .certificate_file = "/etc/ca.pem"};
+          .as_published = {}};
 }
 
 DatadogOptions at_intake(IntakeFormat format = IntakeFormat::version_4) {
@@ -57,10 +57,23 @@ TEST(DatadogPeer, ShowsItsKeyToTheIntakeOnly) {
   EXPECT_THAT(intake.place, Not(HasSubstr(kKey)));
 }
 
+TEST(DatadogPeer, SaysWhatTheTargetPublishesOfItself) {
+  DatadogOptions options = at_agent();
+  options.identity.service = "guess";
+  options.as_published = [](DatadogIdentity identity) {
+    identity.service = "shop";
+    identity.process_tags = "entrypoint.name:shop";
+    return identity;
+  };
+  const std::string body = datadog_peer(options).pack(Batch::of({}, 0)).value().body;
+  EXPECT_THAT(body, HasSubstr("service:shop,"));
+  EXPECT_THAT(body, HasSubstr(R"("process_tags":"entrypoint.name:shop")"));
+  EXPECT_THAT(body, Not(HasSubstr("guess")));
+}
+
 TEST(DatadogPeer, GoesThroughAProxyToTheIntakeOnly) {
   EXPECT_TRUE(datadog_peer(at_intake()).uses_proxy);
   EXPECT_FALSE(datadog_peer(at_agent()).uses_proxy);
-  EXPECT_EQ(datadog_peer(at_intake()).certificate_file, "/etc/ca.pem");
 }
 
 TEST(DatadogPeer, IsAnotherPlaceForBodiesThatGoToAnotherPath) {

@@ -65,7 +65,6 @@ Peer pyroscope_peer(const PyroscopeOptions& options) {
   if (!options.user.empty() || !options.password.empty())
     peer.headers.emplace_back("Authorization", basic_auth(options.user, options.password));
   if (!options.tenant.empty()) peer.headers.emplace_back("X-Scope-OrgID", options.tenant);
-  peer.certificate_file = options.certificate_file;
   peer.uses_proxy = true;
   peer.pack = [options](const Batch& batch) { return pack_for_pyroscope(options, batch); };
   peer.may_pass = may_pass_pyroscope;

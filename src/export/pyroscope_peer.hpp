@@ -11,9 +11,8 @@ struct PyroscopeOptions {
   std::string url;  // of the server, without a slash at its end
   std::string application;
   PyroscopeLabels labels;
-  std::string user, password;    // none: both empty
-  std::string tenant;            // of a server with several; empty: none
-  std::string certificate_file;  // authorities to trust; empty: those of the system
+  std::string user, password;  // none: both empty
+  std::string tenant;          // of a server with several; empty: none
 };
 
 // A Pyroscope server.
