@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -164,12 +165,17 @@ bool PrivateFolder::has_file(std::string_view suffix) const {
   return is_found;
 }
 
-UniqueFd PrivateFolder::try_lock(const std::string& name) const {
+UniqueFd PrivateFolder::lock(const std::string& name, std::chrono::milliseconds patience) const {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPause = std::chrono::milliseconds(2);
   const bool is_folder = name == ".";
-  const int how = is_folder ? O_RDONLY | O_DIRECTORY : O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
-  UniqueFd fd(::openat(fd_.get(), name.c_str(), how | O_CLOEXEC, 0600));
-  const bool is_ours = fd.is_open() && is_own(fd.get(), is_folder ? S_IFDIR : S_IFREG);
-  if (!is_ours || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
+  const int how = is_folder ? O_DIRECTORY : O_CREAT | O_NOFOLLOW | O_NONBLOCK;
+  UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | how, 0600));
+  if (!fd.is_open() || !is_own(fd.get(), is_folder ? S_IFDIR : S_IFREG)) return {};
+  for (const auto end = Clock::now() + patience; ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0;) {
+    if (errno != EWOULDBLOCK || Clock::now() >= end) return {};
+    std::this_thread::sleep_for(kPause);
+  }
   return fd;
 }
 

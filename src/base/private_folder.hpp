@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -55,9 +56,10 @@ class PrivateFolder {
   [[nodiscard]] std::vector<PrivateFile> files() const;
   // Whether there is one whose name ends like this; cheaper than looking at each.
   [[nodiscard]] bool has_file(std::string_view suffix) const;
-  // Held until it is closed; not open while another process holds it. Without a name the folder itself is
-  // the lock, which needs no room on the disk.
-  [[nodiscard]] UniqueFd try_lock(const std::string& name = ".") const;
+  // Held until it is closed; not open if another process has held it all that time, or if it cannot be made.
+  // Without a name the folder itself is the lock, which needs no room on the disk.
+  [[nodiscard]] UniqueFd lock(const std::string& name, std::chrono::milliseconds patience) const;
+  [[nodiscard]] UniqueFd try_lock() const { return lock(".", std::chrono::milliseconds(0)); }
   // Removes the files that were written longest ago until those left have at most this many bytes.
   void trim(std::uint64_t max_bytes) const;
 

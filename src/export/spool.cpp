@@ -7,7 +7,6 @@
 #include <span>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <tuple>
 
 #include "base/clock.hpp"
@@ -51,7 +50,7 @@ Spool::Spool(std::string path, PrivateFolder folder, SpoolLimits limits)
 
 Result<Spool> Spool::open(const std::string& folder, SpoolLimits limits) {
   Spool spool(folder, TRY(PrivateFolder::open(folder)), limits);
-  std::ignore = spool.folder_.try_lock(std::string(kAddingLock));  // there before the disk is full
+  std::ignore = spool.turn_to_add();  // there before the disk is full
   return spool;
 }
 
@@ -117,14 +116,8 @@ std::vector<PrivateFile> Spool::make_room(const std::vector<PrivateFile>& files,
 
 // Without a turn, two who add at once could together take more than there is.
 UniqueFd Spool::turn_to_add() const {
-  using Clock = std::chrono::steady_clock;
-  constexpr auto kPatience = std::chrono::seconds(1);  // a process that was stopped stops nobody else
-  constexpr auto kPause = std::chrono::milliseconds(2);
-  for (const auto end = Clock::now() + kPatience;;) {
-    UniqueFd turn = folder_.try_lock(std::string(kAddingLock));
-    if (turn.is_open() || Clock::now() >= end) return turn;
-    std::this_thread::sleep_for(kPause);
-  }
+  constexpr std::chrono::milliseconds kPatience(500);  // a process that was stopped stops nobody else
+  return folder_.lock(std::string(kAddingLock), kPatience);
 }
 
 Result<std::string> Spool::add(const Parcel& parcel) {

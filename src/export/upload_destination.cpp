@@ -168,7 +168,8 @@ void UploadDestination::tell(const Verdict& verdict) {
   if (is_outage && options_.spool) error.message += "; profiles wait in " + options_.spool->path();
   // The words for one trouble may differ: what a server says has a number or a date in it, and one that
   // closes is seen to end or to break off.
-  if (tell_once(fmt::to_string(verdict.status), error) && is_outage) is_outage_told_ = true;
+  if (tell_once(fmt::to_string(verdict.status), error) && is_outage && !std::exchange(is_outage_told_, true))
+    arrived_late_ = 0;
 }
 
 // Once until it has passed, and now and then if it comes again and again.
