@@ -103,10 +103,10 @@ Profile make_profile(bool has_times) {
   return std::move(builder).build();
 }
 
-// A minute of 16 threads that are always busy, all at the same 100 stacks as those of a pool are, sampled at
+// A minute of 16 threads that are always busy, all at the same 40 stacks as those of a pool are, sampled at
 // 99 Hz with a timeline: 95,040 samples, ordered as the profiler orders them, by thread and stack.
 Profile make_busy_minute() {
-  constexpr std::int64_t kBusyThreads = 16, kStacksOfThread = 100, kSamplesOfThread = 99 * 60;
+  constexpr std::int64_t kBusyThreads = 16, kStacksOfThread = 40, kSamplesOfThread = 99 * 60;
   ProfileBuilder builder;
   begin_profile(builder, kUsualPerLevel);
   for (std::int64_t index = 0; index < kBusyThreads * kStacksOfThread; ++index) {
