@@ -92,12 +92,11 @@ std::optional<std::string> chosen_collector(const Options& options) {
 
 Peer collector_peer(const std::string& url, const Options& options, const std::string& name, Pid target) {
   auto headers = parse_otlp_headers(options.otlp_headers);
-  return otlp_peer(
-      {.url = url,
-       .resource = resource_of(options, name, target),
-       .headers = headers ? std::move(headers).value() : HttpHeaders(),
-       .certificate_file = options.otlp_certificate,
-       .is_compressed = options.otlp_compression != "none"});
+  return otlp_peer({.url = url,
+                    .resource = resource_of(options, name, target),
+                    .headers = headers ? std::move(headers).value() : HttpHeaders(),
+                    .certificate_file = options.otlp_certificate,
+                    .is_compressed = options.otlp_compression != "none"});
 }
 
 }  // namespace ddprof

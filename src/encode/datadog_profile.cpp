@@ -1,6 +1,7 @@
 #include "encode/datadog_profile.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -106,7 +107,10 @@ Profile tables_of(const Profile& profile) {
 class DatadogSamples {
  public:
   DatadogSamples(const Profile& from, Profile& to)
-      : kinds_(kinds_of_strings(from)), swaps_values_(counts_first(from)), to_(to) {
+      : kinds_(kinds_of_strings(from)),
+        time_unit_(datadog_time_unit_ns(from)),
+        swaps_values_(counts_first(from)),
+        to_(to) {
     if (swaps_values_) std::swap(to_.value_types[0], to_.value_types[1]);
     rename_columns(to_);
     process_key_ = append_string(to_, "process_id");
@@ -144,13 +148,14 @@ class DatadogSamples {
     if (kind == KeyKind::process) label.key = process_key_;
     if (kind == KeyKind::time) {
       label.unit = 0;
-      const std::int64_t rounded = label.number / kDatadogTimeUnitNs * kDatadogTimeUnitNs;
+      const std::int64_t rounded = label.number / time_unit_ * time_unit_;
       label.number = std::max(rounded, std::min(label.number, to_.time_ns));  // not before the period
     }
     labels.push_back(label);
   }
 
   std::vector<KeyKind> kinds_;
+  std::int64_t time_unit_;
   bool swaps_values_;
   Profile& to_;
   StringIndex process_key_ = 0;
@@ -159,6 +164,13 @@ class DatadogSamples {
 };
 
 }  // namespace
+
+std::int64_t datadog_time_unit_ns(const Profile& profile) {
+  constexpr std::int64_t kUsual = 1 << 14, kGreatest = 1 << 20, kPartsOfPeriod = 32;
+  if (profile.text(profile.period_type.unit) != "nanoseconds") return kUsual;
+  const std::int64_t part = std::clamp<std::int64_t>(profile.period / kPartsOfPeriod, 1, kGreatest);
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(part)));
+}
 
 Profile for_datadog(const Profile& profile) {
   Profile made = tables_of(profile);

@@ -49,17 +49,28 @@ TEST(DatadogProfile, LeavesColumnsOfOtherEventsAlone) {
 
 TEST(DatadogProfile, SpellsLabelsAsTheBackendDoes) {
   RichProfile rich;
-  rich.add({rich.main()}, 1, 7, "thread", "process", 5, 1'700'000'000'000'000'001);
+  rich.add({rich.main()}, 1, 7, "thread", "process", 5, 1'700'000'000'500'000'001);
   const Profile profile = for_datadog(std::move(rich).build());
   std::vector<std::string> keys;
   for (const ProfileLabel& label : profile.samples.back().labels) keys.emplace_back(profile.text(label.key));
   EXPECT_THAT(keys,
               ElementsAre("thread id", "thread name", "process_id", "process name", "end_timestamp_ns"));
   const ProfileLabel& time = profile.samples.back().labels.back();
-  EXPECT_EQ(time.number % kDatadogTimeUnitNs, 0);
-  EXPECT_LE(time.number, 1'700'000'000'000'000'001);
-  EXPECT_GT(time.number, 1'700'000'000'000'000'001 - kDatadogTimeUnitNs);
+  const std::int64_t unit = datadog_time_unit_ns(profile);
+  EXPECT_EQ(time.number % unit, 0);
+  EXPECT_LE(time.number, 1'700'000'000'500'000'001);
+  EXPECT_GT(time.number, 1'700'000'000'500'000'001 - unit);
   EXPECT_EQ(time.unit, 0U);
+}
+
+TEST(DatadogProfile, RoundsTimesToAThirtySecondOfTheSamplingPeriod) {
+  ProfileBuilder builder;
+  builder.profile().period_type = builder.value_type("cpu", "nanoseconds");
+  Profile profile = std::move(builder).build();
+  for (const auto& [period, unit] : {std::pair(10'101'010, 262'144), {1'001'001, 16'384}, {31, 1}, {0, 1}}) {
+    profile.period = period;
+    EXPECT_EQ(datadog_time_unit_ns(profile), unit) << period;
+  }
 }
 
 TEST(DatadogProfile, RoundsNoTimeToBeforeThePeriod) {

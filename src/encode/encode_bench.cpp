@@ -45,6 +45,7 @@ namespace ddprof {
 namespace {
 
 constexpr std::uint32_t kStacks = 100'000, kFrames = 40, kThreads = 64;
+constexpr std::int64_t kPeriod = 10'101'010;                       // 99 Hz
 constexpr std::uint32_t kManyPerLevel = 500, kUsualPerLevel = 50;  // locations
 
 // Four locations to a function, each level of the stacks with locations of its own.
@@ -74,6 +75,8 @@ std::vector<std::uint32_t> make_stack(std::uint64_t random, std::uint32_t per_le
 void begin_profile(ProfileBuilder& builder, std::uint32_t per_level) {
   Profile& profile = builder.profile();
   profile.value_types = {builder.value_type("samples", "count"), builder.value_type("cpu", "nanoseconds")};
+  profile.period_type = profile.value_types[1];
+  profile.period = kPeriod;
   profile.time_ns = 1'700'000'000'000'000'000;
   add_locations(
       builder,
@@ -100,16 +103,15 @@ Profile make_profile(bool has_times) {
   return std::move(builder).build();
 }
 
-// A minute of 16 threads that are always busy, each with 40 stacks, sampled at 99 Hz with a timeline: 95,040
-// samples, ordered as the profiler orders them, by thread and stack.
+// A minute of 16 threads that are always busy, all at the same 40 stacks as those of a pool are, sampled at
+// 99 Hz with a timeline: 95,040 samples, ordered as the profiler orders them, by thread and stack.
 Profile make_busy_minute() {
   constexpr std::int64_t kBusyThreads = 16, kStacksOfThread = 40, kSamplesOfThread = 99 * 60;
-  constexpr std::int64_t kPeriod = 10'101'010;
   ProfileBuilder builder;
   begin_profile(builder, kUsualPerLevel);
   for (std::int64_t index = 0; index < kBusyThreads * kStacksOfThread; ++index) {
     const std::int64_t thread = index / kStacksOfThread, turn = index % kStacksOfThread;
-    ProfileSample sample{make_stack(static_cast<std::uint64_t>(index), kUsualPerLevel), {1, kPeriod}, {}};
+    ProfileSample sample{make_stack(static_cast<std::uint64_t>(turn), kUsualPerLevel), {1, kPeriod}, {}};
     for (std::int64_t tick = 0; tick < kSamplesOfThread; ++tick) {
       const std::uint64_t random =
           hash_mix(static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(tick));
