@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 
 namespace ddprof {
 namespace {
@@ -25,6 +26,14 @@ TEST(ServiceName, IsFoundAmongResourceAttributes) {
                 "A=b\0OTEL_RESOURCE_ATTRIBUTES=deployment=eu, service.name=shop,service.version=2\0"s),
             "shop");
   EXPECT_EQ(service_in_environment("OTEL_RESOURCE_ATTRIBUTES=service.name.x=shop,other=1\0"s), "");
+}
+
+TEST(ServiceName, VariablesAreThoseThatTheProcessWasStartedWith) {
+  ::setenv("DDPROF_TEST_SET_LATER", "x", 1);
+  EXPECT_EQ(read_variable(Pid{::getpid()}, "DDPROF_TEST_SET_LATER"), "");
+  EXPECT_EQ(read_variable(Pid{0x7fffffff}, "PATH"), "");
+  const char* path = std::getenv("PATH");
+  EXPECT_EQ(read_variable(Pid{::getpid()}, "PATH"), path != nullptr ? path : "");
 }
 
 TEST(ServiceName, OnlyWholeNamesOfVariablesCount) {
