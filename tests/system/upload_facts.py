@@ -13,7 +13,7 @@ ABSENT = "-"
 IDENTITY_HEADERS = ("datadog-container-id", "datadog-entity-id", "datadog-external-env")
 PLACE_LABELS = ("cgroup", "container_id", "namespace pid")  # where the process is, if it is somewhere
 SHAPES = ((r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "a UUID"), (r"v?\d+\.\d+\.\d+", "a version"),
-          (re.escape(os.uname().nodename), "the host's name"))
+          (r"\d+", "a number"), (r"true|false", "true or false"), (re.escape(os.uname().nodename), "the host's name"))
 
 
 class Upload:
