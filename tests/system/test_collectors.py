@@ -4,7 +4,6 @@ import base64
 import collections
 import glob
 import gzip
-import json
 import os
 import re
 import shutil
@@ -14,9 +13,9 @@ import urllib.parse
 
 import agent
 import harness
+import judges
 import otlp
 import pprof
-import test_formats
 
 TAGGED = ["-S", "shop", "-E", "prod", "-V", "1.2", "-T", "team:a b,x-y:1"]
 # What Pyroscope's own parser of `name` lets through, and its labels after that.
@@ -142,9 +141,7 @@ class Collectors(harness.SystemTest):
         self.assertIn("samples/count cpu/nanoseconds", raw.stdout)
         values = re.findall(r"^ +(\d+) +(\d+): ", raw.stdout, re.MULTILINE)
         self.assertEqual(sum(int(value) for _, value in values), total)
-        npm = self.run_command(["node", os.path.join(test_formats.FORMATS, "read_pprof.mjs"), path[:-3]], cwd=test_formats.judges())
-        self.assertEqual(npm.returncode, 0, npm.stderr)
-        self.assertEqual(sum(int(sample["values"][1]) for sample in json.loads(npm.stdout)["samples"]), total)
+        self.assertEqual(sum(int(sample["values"][1]) for sample in judges.read_pprof(path[:-3])["samples"]), total)
 
     def test_one_that_is_down_disturbs_nobody_and_gets_its_own_later(self):
         datadog, pyroscope, port, spool = agent.Agent(self), Pyroscope(self), closed_port(self), self.path("spool")
@@ -185,7 +182,8 @@ class Collectors(harness.SystemTest):
         collector = Collector(self, answer=reject)
         recording = self.record([self.puppet("split"), "1", "2.5"], ["-u", "1", "--otlp-endpoint", collector.url])
         self.assertEqual(recording.stderr.count("rejects 3 of the profiles: too deep"), 1, recording.stderr)
-        self.assertIn(collector.requests, (2, 3, 4))
+        seconds = float(re.search(r"of CPU in ([\d.]+) s", recording.stderr).group(1))
+        self.assertTrue(2 <= collector.requests <= seconds + 1, (collector.requests, seconds))
         self.assertNotIn("failed", recording.stderr)
 
     def test_the_environment_names_both(self):
