@@ -1,6 +1,7 @@
 """Where Datadog's profiles go, and in which form: the intake without an agent, the older forms, the agent that nobody named, and
 whose container they name."""
 
+import base64
 import contextlib
 import gzip
 import io
@@ -8,7 +9,9 @@ import os
 import re
 import secrets
 import signal
+import socket
 import subprocess
+import threading
 import unittest
 
 import agent
@@ -20,6 +23,44 @@ CGROUPS = "/sys/fs/cgroup"
 SECONDS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
+class ConnectProxy:
+    """A forward proxy that leads every tunnel to one port of this machine, for who knows the password."""
+
+    def __init__(self, test, port, authorization):
+        self.port, self.authorization, self.asked = port, authorization, []
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.url = "http://me:secret@127.0.0.1:%d" % self.socket.getsockname()[1]
+        test.addCleanup(self.socket.close)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=(self.socket.accept()[0],), daemon=True).start()
+
+    def serve(self, client):
+        with client, contextlib.suppress(OSError):
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += client.recv(1)
+            self.asked.append(head.split(b"\r\n")[0].decode())
+            if b"Proxy-Authorization: " + self.authorization + b"\r\n" not in head:
+                return client.sendall(b"HTTP/1.1 407 Who are you?\r\nContent-Length: 0\r\n\r\n")
+            with socket.create_connection(("127.0.0.1", self.port)) as server:
+                client.sendall(b"HTTP/1.1 200 Here you are\r\n\r\n")
+                back = threading.Thread(target=relay, args=(server, client), daemon=True)
+                back.start()
+                relay(client, server)
+                back.join()
+
+
+def relay(source, sink):
+    with contextlib.suppress(OSError):
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+
+
 class IntakeTest(harness.SystemTest):
     """A server with a certificate of its own stands for the intake."""
 
@@ -28,7 +69,7 @@ class IntakeTest(harness.SystemTest):
         super().setUpClass()
         cls.authority, cls.certificate = cls.path("intake.crt"), cls.path("intake.pem")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", cls.certificate, "-out", cls.authority, "-days", "2",
-                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, stderr=subprocess.DEVNULL)
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,DNS:intake.test"], check=True, stderr=subprocess.DEVNULL)
         with open(cls.certificate, "a") as file:
             file.write(harness.read_text(cls.authority))
 
@@ -68,6 +109,25 @@ class Intake(IntakeTest):
         self.assertEqual([post.tags["profile_seq"] for post in receiver.posts], [str(i) for i in range(len(receiver.posts))])
         self.assertGreaterEqual(len(receiver.posts), 3)
         self.assertNotIn(KEY, recording.stderr)
+
+    def profile_by_proxy(self, authorization):
+        receiver = self.intake()
+        proxy = ConnectProxy(self, int(receiver.url.rsplit(":", 1)[1]), authorization)
+        recording = self.record(self.split(0.5), ["--agentless", "-U", "https://intake.test", "--ca-file", self.authority, "--spool-dir", "none"],
+                                env=dict(self.environment(), DD_API_KEY=KEY, HTTPS_PROXY=proxy.url, NO_PROXY=""))
+        self.assertEqual(set(proxy.asked), {"CONNECT intake.test:443 HTTP/1.1"})
+        self.assertNotIn("secret", recording.stderr)
+        return receiver, recording
+
+    def test_profiles_arrive_through_a_proxy(self):
+        receiver, recording = self.profile_by_proxy(b"Basic " + base64.b64encode(b"me:secret"))
+        self.assertEqual(len(receiver.posts), 1, recording.stderr)
+        self.assertEqual(receiver.posts[0].headers["DD-API-KEY"], KEY)
+
+    def test_a_proxy_that_refuses(self):
+        receiver, recording = self.profile_by_proxy(b"Basic other")
+        self.assertEqual(receiver.posts, [])
+        self.assertRegex(recording.stderr, r"failed .*proxy .*407")
 
     def test_a_key_that_waits_nowhere(self):
         receiver = self.intake(answer=lambda handler: handler.send_error(403) or True)
