@@ -81,7 +81,7 @@ bool wants_files(const Options& options) {
 }
 
 // Without what a shell, or a list of files, would trip over.
-std::string file_name(std::string name) {
+std::string name_in_files(std::string name) {
   std::replace_if(
       name.begin(), name.end(),
       [](char c) {
@@ -178,8 +178,8 @@ Result<std::unique_ptr<Destination>> make_destination(const Options& options,
   const std::string name = name_of_target(options, target);
   std::vector<std::unique_ptr<Destination>> destinations;
   if (wants_files(options))
-    destinations.push_back(TRY(make_file_destination(options, working_directory,
-                                                     fmt::format("{}-{}", file_name(name), to_int(target)))));
+    destinations.push_back(TRY(make_file_destination(
+        options, working_directory, fmt::format("{}-{}", name_in_files(name), to_int(target)))));
   std::vector<Peer> peers = chosen_peers(options, name, target);
   for (Peer& peer : peers)
     destinations.push_back(make_upload(std::move(peer), options, working_directory, voice, peers.size()));
