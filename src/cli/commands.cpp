@@ -1,11 +1,14 @@
 #include "cli/commands.hpp"
 
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
 #include "base/read_file.hpp"
 #include "cli/config_file.hpp"
 #include "cli/convert.hpp"
+#include "cli/destinations.hpp"
 #include "cli/doctor_command.hpp"
 #include "cli/found_agent.hpp"
 #include "cli/help.hpp"
@@ -83,12 +86,22 @@ Result<void> write_captured_config(const Options& options) {
   return write_file_atomically(options.capture_config, capture_config(options));
 }
 
+// At a terminal the summary says it, each time. A service has none: it is told once, by its own output.
+void tell_where_profiles_are_kept(const Options& options) {
+  if (options.quiet || ::isatty(STDERR_FILENO) == 1 || has_kept_profiles()) return;
+  if (const std::string notice = kept_notice(options, Pid{::getpid()}); !notice.empty())
+    print_to_standard_error(fmt::format("ddprof: {}\n", notice));
+}
+
 int run_profiling(const Options& options) {
   bool has_program = !options.program.empty();
   if (!options.enable && has_program) return exec_unprofiled(options);
   if (!options.enable) return 0;
   ProfilingRequest request = make_profiling_request(options);
-  if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));
+  if (options.command == Command::wrap) {
+    tell_where_profiles_are_kept(options);
+    return run_wrapped(options.program, std::move(request));
+  }
   if (has_program) return run_recorded(options.program, std::move(request));
   PerfTarget target = options.pid ? PerfTarget::process(Pid{static_cast<std::int32_t>(*options.pid)})
                                   : PerfTarget::whole_host();

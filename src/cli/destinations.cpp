@@ -1,6 +1,7 @@
 #include "cli/destinations.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -162,7 +163,12 @@ std::string kept_notice(const Options& options, Pid target) {
                        options.command != Command::record && !has_peers(options);
   if (!is_kept || folder.empty()) return {};
   return fmt::format("no agent: profiles are kept on this machine; ddprof report {}/{}-{}-000000.pb.gz",
-                     folder, name_of_target(options, target), to_int(target));
+                     folder, name_in_files(name_of_target(options, target)), to_int(target));
+}
+
+bool has_kept_profiles() {
+  const std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
+  return !folder.empty() && ::access((folder + "/" + std::string(kIndexName)).c_str(), F_OK) == 0;
 }
 
 bool is_periodic(const Options& options) {

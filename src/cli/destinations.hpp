@@ -19,6 +19,8 @@ bool is_periodic(const Options& options);
 // How to look at profiles that nobody takes, which are kept in the user's state directory; empty where they
 // have another place.
 std::string kept_notice(const Options& options, Pid target);
+// Whether some are there, of this run or another.
+bool has_kept_profiles();
 
 // What is heard of profiles on their way: troubles, and that they are over.
 struct Voice {

@@ -20,7 +20,6 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::string_view kIndexName = "index.jsonl";
 constexpr std::size_t kMostIndexBytes = std::size_t{16} << 20U;
 // Every line begins like this, and the name of the file, which has no quotes in it, follows.
 constexpr std::string_view kFileField = R"({"file":")";

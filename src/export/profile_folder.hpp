@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,9 @@ struct FolderLimits {
   std::uint64_t bytes = std::uint64_t{1} << 30U;
 };
 
-// One line of a folder's index, "index.jsonl".
+inline constexpr std::string_view kIndexName = "index.jsonl";
+
+// One line of a folder's index.
 struct IndexEntry {
   std::string file;  // its name
   std::uint64_t bytes = 0;

@@ -277,6 +277,15 @@ class AgentThatNobodyNamed(IntakeTest):
         self.wait_until_profiler_ends()
         self.assertEqual((len(receiver.posts), receiver.problems), (1, []))
 
+    def test_a_service_that_has_no_agent_is_told_so_once(self):
+        environment = dict(self.environment(), XDG_STATE_HOME=self.path("told"))
+        said = []
+        for _ in range(2):
+            said.append(self.ddprof(self.puppet("split"), "1", "0.3", env=environment).stderr)
+            self.wait_until_profiler_ends()
+        self.assertRegex(said[0], r"^ddprof: no agent: profiles are kept on this machine; ddprof report .*pb\.gz\n$")
+        self.assertEqual(said[1], "")
+
     def test_without_one_profiles_stay_here(self):
         """One line says how to look at them, and is right."""
         target = subprocess.Popen(self.split(60), stdout=subprocess.DEVNULL)
