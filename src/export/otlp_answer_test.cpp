@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string answer(std::int64_t rejected, std::string_view message) {
+std::string otlp_reply(std::int64_t rejected, std::string_view message) {
   std::string bytes;
   protozero::pbf_writer response(bytes);
   protozero::pbf_writer partial_success(response, 1);
@@ -25,15 +25,17 @@ TEST(OtlpAnswer, HasNoObjectionWhereEverythingWasTaken) {
 }
 
 TEST(OtlpAnswer, SaysWhatWasRejectedAndWhy) {
-  EXPECT_EQ(otlp_objection(answer(3, "too deep")), "rejects 3 of the profiles: too deep");
-  EXPECT_EQ(otlp_objection(answer(1, "")), "rejects 1 of the profiles");
-  EXPECT_EQ(otlp_objection(answer(0, "old numbering")), "old numbering");
+  EXPECT_EQ(otlp_objection(otlp_reply(3, "too deep")), "rejects 3 of the profiles: too deep");
+  EXPECT_EQ(otlp_objection(otlp_reply(1, "")), "rejects 1 of the profiles");
+  EXPECT_EQ(otlp_objection(otlp_reply(0, "old numbering")), "old numbering");
 }
 
-TEST(OtlpAnswer, SkipsFieldsOfLaterVersions) { EXPECT_EQ(otlp_objection(answer(0, "x") + "\x10\x05"), "x"); }
+TEST(OtlpAnswer, SkipsFieldsOfLaterVersions) {
+  EXPECT_EQ(otlp_objection(otlp_reply(0, "x") + "\x10\x05"), "x");
+}
 
 TEST(OtlpAnswer, IsNotWhateverSomebodySays) {
-  const std::string whole = answer(3, "too deep");
+  const std::string whole = otlp_reply(3, "too deep");
   for (const std::string& text : {std::string("<html>It works!</html>"), std::string("{}"),
                                   std::string("\xff"), whole.substr(0, whole.size() - 1)})
     EXPECT_THAT(otlp_objection(text), HasSubstr("not the answer of a collector")) << text;
