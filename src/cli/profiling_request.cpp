@@ -42,9 +42,9 @@ Pid target_of(const Options& options) {
 // beside them would feel.
 void pace_naming(NamerOptions& naming, std::chrono::seconds period) {
   constexpr std::int64_t kMostRest = 9;  // a tenth of a core
-  constexpr std::chrono::seconds kLongestPatience(25);
+  constexpr std::chrono::milliseconds kLongestPatience = std::chrono::seconds(25);
   naming.rest = static_cast<unsigned>(std::clamp<std::int64_t>(period.count() - 1, 0, kMostRest));
-  naming.patience = std::min(kLongestPatience, std::max(period / 2, std::chrono::seconds(1)));
+  naming.patience = std::min(kLongestPatience, std::chrono::milliseconds(period) / 2);
 }
 
 void choose_cadence(const Options& options, ProfilingRequest& request) {

@@ -45,8 +45,9 @@ Result<void> Session::keep_cadence(Nanoseconds now, const EventHandler& dispatch
     case Cadence::Step::pause:
       return pause(dispatch);
     case Cadence::Step::resume:
+      now = monotonic_now();  // before the first sample
       TRY(collector_.resume());
-      cadence_.resumed(monotonic_now());
+      cadence_.resumed(now);
       pace_ = Pace();
       pace_.begin(now);
       return {};

@@ -60,7 +60,7 @@ class Output(harness.SystemTest):
                 counts[name] += int(value)
             counts[None] += int(value)
         self.assertGreater(counts["spend_70"], counts["spend_10"])
-        self.assertGreater(counts["main"] / counts[None], 0.97)
+        self.assertGreater(counts["main"] / counts[None], 0.5)
 
     def test_the_report_names_the_hot_functions_in_order(self):
         result = self.ddprof("report", self.recording().path)
