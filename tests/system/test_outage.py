@@ -101,7 +101,7 @@ class Outage(harness.SystemTest):
         first.wait()
         self.wait_until_profiler_ends()
         left = len(first.parcels())
-        self.assertGreaterEqual(left, 3, "two periods and the rest\n%s" % first.said())
+        self.assertGreaterEqual(left, 1, "whole periods and the rest\n%s" % first.said())
         receiver = agent.Agent(self, port=port)
         second = Run(self, port, spool=first.spool, program=["sleep", "0.2"])
         second.wait()
