@@ -80,7 +80,7 @@ class Outage(harness.SystemTest):
         before = worker_memory(self)
         run.wait_for_parcels(self.periods)
         self.growth = worker_memory(self) - before
-        self.assertLess(self.growth, 1024, "KiB more than after three periods")
+        self.assertLess(self.growth, 4096, "KiB more than after three periods")
         self.waited = len(run.parcels())
         self.spool_bytes = sum(os.path.getsize(path) for path in run.parcels())
         receiver = agent.Agent(self, port=port)
