@@ -6,6 +6,9 @@
 
 #include <array>
 #include <cstdlib>
+#include <thread>
+
+#include "base/read_file.hpp"
 
 namespace ddprof {
 namespace {
@@ -78,6 +81,7 @@ class ExecutedChild {
     EXPECT_EQ(::read(started[0], &ready, 1), 1);
     ::close(started[0]);
     ::close(started[1]);
+    while (!is_executed()) std::this_thread::yield();
   }
   ~ExecutedChild() {
     ::kill(pid_, SIGKILL);
@@ -89,6 +93,12 @@ class ExecutedChild {
   [[nodiscard]] Pid pid() const { return Pid{pid_}; }
 
  private:
+  // In the midst of an exec there are neither arguments nor an environment.
+  [[nodiscard]] bool is_executed() const {
+    const auto arguments = read_file(fmt::format("/proc/{}/cmdline", pid_));
+    return !arguments || arguments->starts_with("sleep");
+  }
+
   pid_t pid_ = -1;
 };
 
