@@ -97,13 +97,14 @@ Profile tables_of(const Profile& profile) {
   tables.mappings = profile.mappings;
   tables.locations = profile.locations;
   tables.functions = profile.functions;
+  tables.time_label = profile.time_label;
   tables.comments = profile.comments;
   tables.doc_url = profile.doc_url;
   tables.strings = profile.strings;
   return tables;
 }
 
-// Makes the samples anew, one by one: a timeline has a hundred thousand, which are never there twice.
+// Makes the samples anew, one by one: they are never there twice.
 class DatadogSamples {
  public:
   DatadogSamples(const Profile& from, Profile& to)
@@ -113,6 +114,7 @@ class DatadogSamples {
         to_(to) {
     if (swaps_values_) std::swap(to_.value_types[0], to_.value_types[1]);
     rename_columns(to_);
+    to_.time_label.unit = 0;
     process_key_ = append_string(to_, "process_id");
     others_ = split_inlined_calls(to_);
   }
@@ -124,6 +126,9 @@ class DatadogSamples {
     if (swaps_values_) std::swap(made.values[0], made.values[1]);
     made.labels.clear();
     for (const ProfileLabel& label : sample.labels) add_label(label, made.labels);
+    made.times.clear();
+    for (std::int64_t time : sample.times) made.times.push_back(rounded(time));
+    made.events = sample.events;
   }
 
  private:
@@ -148,10 +153,14 @@ class DatadogSamples {
     if (kind == KeyKind::process) label.key = process_key_;
     if (kind == KeyKind::time) {
       label.unit = 0;
-      const std::int64_t rounded = label.number / time_unit_ * time_unit_;
-      label.number = std::max(rounded, std::min(label.number, to_.time_ns));  // not before the period
+      label.number = rounded(label.number);
     }
     labels.push_back(label);
+  }
+
+  // Not to before the period.
+  [[nodiscard]] std::int64_t rounded(std::int64_t time) const {
+    return std::max(time / time_unit_ * time_unit_, std::min(time, to_.time_ns));
   }
 
   std::vector<KeyKind> kinds_;

@@ -111,20 +111,22 @@ Profile make_busy_minute() {
   begin_profile(builder, kUsualPerLevel);
   for (std::int64_t index = 0; index < kBusyThreads * kStacksOfThread; ++index) {
     const std::int64_t thread = index / kStacksOfThread, turn = index % kStacksOfThread;
-    ProfileSample sample{make_stack(static_cast<std::uint64_t>(turn), kUsualPerLevel), {1, kPeriod}, {}};
+    ProfileSample sample{.locations = make_stack(static_cast<std::uint64_t>(turn), kUsualPerLevel)};
+    sample.labels = {
+        builder.number_label(kThreadIdLabel, 1000 + thread), builder.text_label(kThreadNameLabel, "worker"),
+        builder.number_label(kProcessIdLabel, 1000), builder.text_label(kProcessNameLabel, "server")};
     for (std::int64_t tick = 0; tick < kSamplesOfThread; ++tick) {
       const std::uint64_t random =
           hash_mix(static_cast<std::uint64_t>(thread), static_cast<std::uint64_t>(tick));
       if (static_cast<std::int64_t>(random % kStacksOfThread) != turn) continue;
       const auto jitter = static_cast<std::int64_t>(random >> 44U);  // up to a millisecond: timers are late
-      sample.labels = {
-          builder.number_label(kThreadIdLabel, 1000 + thread), builder.text_label(kThreadNameLabel, "worker"),
-          builder.number_label(kProcessIdLabel, 1000), builder.text_label(kProcessNameLabel, "server"),
-          builder.number_label(kEndTimestampLabel, builder.profile().time_ns + tick * kPeriod + jitter,
-                               "nanoseconds")};
-      builder.add_sample(sample);
+      sample.times.push_back(builder.profile().time_ns + tick * kPeriod + jitter);
     }
+    sample.events = static_cast<std::uint32_t>(sample.times.size());
+    sample.values = {sample.events, sample.events * kPeriod};
+    builder.add_sample(std::move(sample));
   }
+  builder.profile().time_label = builder.number_label(kEndTimestampLabel, 0, "nanoseconds");
   return std::move(builder).build();
 }
 

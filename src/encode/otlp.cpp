@@ -54,9 +54,6 @@ class OtlpWriter {
   void write_sample(pbf_writer& profile, Samples samples, std::size_t column, bool has_values);
   void write_value_type(pbf_writer& profile, std::uint32_t number, const ValueType& type);
 
-  [[nodiscard]] std::int64_t value(const OtlpSample& sample, std::size_t column) const {
-    return profile_.samples[sample.index].values[column];
-  }
   [[nodiscard]] bool has_column(Samples samples, std::size_t column) const;
   [[nodiscard]] bool needs_values(Samples samples, std::size_t column) const;
   [[nodiscard]] std::size_t expected_bytes() const;
@@ -89,14 +86,14 @@ void OtlpWriter::write_value_type(pbf_writer& profile, std::uint32_t number, con
 
 bool OtlpWriter::has_column(Samples samples, std::size_t column) const {
   return std::any_of(samples.begin(), samples.end(),
-                     [&](const OtlpSample& sample) { return value(sample, column) != 0; });
+                     [&](const OtlpSample& sample) { return samples_.value(sample, column) != 0; });
 }
 
 // A time without a value counts one.
 bool OtlpWriter::needs_values(Samples samples, std::size_t column) const {
   if (profile_.text(profile_.value_types[column].unit) != "count") return true;
   return std::any_of(samples.begin(), samples.end(), [&](const OtlpSample& sample) {
-    return value(sample, column) != 0 && value(sample, column) != 1;
+    return samples_.value(sample, column) != 0 && samples_.value(sample, column) != 1;
   });
 }
 
@@ -104,7 +101,7 @@ void OtlpWriter::write_sample(pbf_writer& profile, Samples samples, std::size_t 
   values_.clear();
   times_.clear();
   for (const OtlpSample& sample : samples) {
-    const std::int64_t its_value = value(sample, column);
+    const std::int64_t its_value = samples_.value(sample, column);
     if (its_value == 0) continue;
     if (sample.has_time()) times_.push_back(static_cast<std::uint64_t>(sample.time_ns));
     if (sample.has_time() || values_.empty()) {

@@ -24,7 +24,7 @@ std::uint64_t hash_of_label(const ProfileLabel& label) {
 bool comes_before(const OtlpSample& left, const OtlpSample& right) {
   const auto key = [](const OtlpSample& sample) {
     return std::tuple(sample.process, sample.has_time(), sample.stack, sample.attributes, sample.time_ns,
-                      sample.index);
+                      sample.row);
   };
   return key(left) < key(right);
 }
@@ -54,18 +54,32 @@ std::uint32_t NumberSets::add(std::span<const std::uint32_t> sorted) {
   return index_.append(hash);
 }
 
-OtlpSamples::OtlpSamples(OtlpDictionary& dictionary) : dictionary_(dictionary) {
+OtlpSamples::OtlpSamples(OtlpDictionary& dictionary)
+    : dictionary_(dictionary), columns_(dictionary.profile().value_types.size()) {
   const std::vector<ProfileSample>& samples = dictionary.profile().samples;
-  samples_.reserve(samples.size());
+  std::size_t rows = 0;
+  for (const ProfileSample& sample : samples) rows += sample.times.size() + 1;
+  samples_.reserve(rows);
+  values_.reserve(rows * columns_);
   for (std::uint32_t index = 0; index < samples.size(); ++index) {
-    if (has_value(samples[index])) samples_.push_back(described(index));
+    if (has_value(samples[index])) add(index);
   }
   if (!std::is_sorted(samples_.begin(), samples_.end(), comes_before))
     std::sort(samples_.begin(), samples_.end(), comes_before);
 }
 
+void OtlpSamples::add(std::uint32_t index) {
+  const OtlpSample whole = described(index);
+  for (parts_.begin(dictionary_.profile().samples[index]); parts_.next();) {
+    OtlpSample& sample = samples_.emplace_back(whole);
+    sample.row = static_cast<std::uint32_t>(samples_.size() - 1);
+    sample.time_ns = parts_.time().value_or(whole.time_ns);
+    values_.insert(values_.end(), parts_.values().begin(), parts_.values().end());
+  }
+}
+
 OtlpSample OtlpSamples::described(std::uint32_t index) {
-  OtlpSample sample{.stack = dictionary_.stack(index), .index = index};
+  OtlpSample sample{.stack = dictionary_.stack(index)};
   attributes_.clear();
   process_labels_.clear();
   for (const ProfileLabel& label : dictionary_.profile().samples[index].labels) {

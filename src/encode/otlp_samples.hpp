@@ -9,6 +9,7 @@
 #include "encode/otlp_dictionary.hpp"
 #include "profile/dense_index.hpp"
 #include "profile/profile.hpp"
+#include "profile/timeline.hpp"
 
 namespace ddprof {
 
@@ -33,12 +34,13 @@ class NumberSets {
   DenseIndex index_;
 };
 
-// A sample of the profile as OTLP sees it. Those that agree in all but index and time are one there.
+// A sample of the profile, or one event of it, as OTLP sees it. Those that agree in all but row and time are
+// one there.
 struct OtlpSample {
   std::uint32_t process = 0;  // of OtlpSamples::process()
   std::uint32_t stack = 0;    // of the dictionary
   std::uint32_t attributes = 0;
-  std::uint32_t index = 0;
+  std::uint32_t row = 0;     // of its values
   std::int64_t time_ns = 0;  // Unix time; 0: not known
 
   [[nodiscard]] bool has_time() const { return time_ns != 0; }
@@ -51,6 +53,9 @@ class OtlpSamples {
   explicit OtlpSamples(OtlpDictionary& dictionary);
 
   [[nodiscard]] std::span<const OtlpSample> all() const { return samples_; }
+  [[nodiscard]] std::int64_t value(const OtlpSample& sample, std::size_t column) const {
+    return values_[sample.row * columns_ + column];
+  }
   // Numbers of the dictionary.
   [[nodiscard]] std::span<const std::uint32_t> attributes(const OtlpSample& sample) const {
     return attribute_sets_[sample.attributes];
@@ -67,6 +72,7 @@ class OtlpSamples {
     bool is_of_process = false;
   };
 
+  void add(std::uint32_t index);
   OtlpSample described(std::uint32_t index);
   [[nodiscard]] bool is_time(const ProfileLabel& label) const;
   std::uint32_t known_label(const ProfileLabel& label);
@@ -76,6 +82,9 @@ class OtlpSamples {
 
   OtlpDictionary& dictionary_;
   std::vector<OtlpSample> samples_;
+  std::size_t columns_;
+  std::vector<std::int64_t> values_;  // one row for each sample or event
+  SampleParts parts_;
   std::vector<Known> labels_;
   DenseIndex label_index_;
   NumberSets attribute_sets_, process_sets_;

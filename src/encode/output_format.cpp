@@ -13,6 +13,7 @@
 #include "encode/pprof.hpp"
 #include "encode/speedscope.hpp"
 #include "profile/profile_view.hpp"
+#include "profile/timeline.hpp"
 
 namespace ddprof {
 
@@ -79,7 +80,9 @@ std::string did_you_mean_extension(std::string_view path) {
 Result<void> check_frame_count(const Profile& profile) {
   std::uint64_t frames = 0;
   for (const ProfileSample& sample : profile.samples) {
-    for (std::uint32_t location : sample.locations) frames += profile.locations[location].lines.size() + 1;
+    std::uint64_t of_stack = 0;
+    for (std::uint32_t location : sample.locations) of_stack += profile.locations[location].lines.size() + 1;
+    frames += of_stack * (sample.times.size() + 1);
     if (frames > kMaxWrittenFrames) {
       return with_hint(make_error(ErrorCode::exhausted, "encode profile: more than {} frames in its stacks",
                                   kMaxWrittenFrames),
@@ -92,7 +95,8 @@ Result<void> check_frame_count(const Profile& profile) {
 // OTLP repeats the labels of a sample in each column.
 Result<void> check_label_count(const Profile& profile) {
   std::uint64_t labels = 0;
-  for (const ProfileSample& sample : profile.samples) labels += sample.labels.size() + 1;
+  for (const ProfileSample& sample : profile.samples)
+    labels += sample.labels.size() + sample.times.size() + 1;
   if (labels * profile.value_types.size() <= kMaxWrittenLabels) return {};
   return with_hint(make_error(ErrorCode::exhausted, "encode profile: more than {} labels in all columns",
                               kMaxWrittenLabels),
@@ -128,6 +132,8 @@ Result<std::string> encode(const Profile& profile, OutputFormat format) {
     return encode_otlp(profile, {});
   }
   TRY(check_frame_count(profile));
+  if (format != OutputFormat::folded && has_timeline(profile))
+    return encode(with_a_sample_per_event(profile), format);
   switch (format) {
     case OutputFormat::folded:
       return encode_folded(profile);

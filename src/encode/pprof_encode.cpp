@@ -90,7 +90,7 @@ std::string encode_pprof(const Profile& profile,
   pbf_writer message(bytes);
   std::uint64_t id = 0;
   for (const ValueType& type : profile.value_types) write_value_type(message, field::kSampleType, type);
-  PprofSampleWriter samples(bytes);
+  PprofSampleWriter samples(bytes, profile.time_label);
   write_samples(samples);
   for (const ProfileMapping& mapping : profile.mappings) write_mapping(message, mapping, ++id);
   id = 0;

@@ -64,11 +64,12 @@ char* put_label(char* at, const ProfileLabel& label) {
 
 // Somewhat more than they take: a value or a label has seldom more bytes.
 void PprofSampleWriter::reserve_for(const std::vector<ProfileSample>& samples) {
-  constexpr std::size_t kUsualLocation = 2, kUsualValue = 4, kUsualLabel = 8, kUsualHead = 6;
+  constexpr std::size_t kUsualLocation = 2, kUsualValue = 4, kUsualLabel = 8, kUsualHead = 6, kUsualTime = 16;
   std::size_t size = 0;
   for (const ProfileSample& sample : samples) {
-    size += kUsualHead + sample.locations.size() * kUsualLocation + sample.values.size() * kUsualValue +
-            sample.labels.size() * kUsualLabel;
+    const std::size_t part = kUsualHead + sample.locations.size() * kUsualLocation +
+                             sample.values.size() * kUsualValue + sample.labels.size() * kUsualLabel;
+    size += sample.times.empty() ? part : sample.times.size() * (part + kUsualTime) + part;
   }
   bytes_.reserve(bytes_.size() + size + size / 4);
 }
@@ -93,17 +94,33 @@ void PprofSampleWriter::encode_stack(const std::vector<std::uint32_t>& locations
   stack_.assign(head, head_end).append(content, size);
 }
 
+void PprofSampleWriter::encode_labels(const std::vector<ProfileLabel>& labels) {
+  char* const head = reserve(labels.size() * kMostLabelBytes);
+  char* end = head;
+  for (const ProfileLabel& label : labels) end = put_label(end, label);
+  labels_.assign(head, end);
+}
+
 void PprofSampleWriter::write(const ProfileSample& sample) {
   if (sample.locations != locations_) encode_stack(sample.locations);
+  encode_labels(sample.labels);
+  for (parts_.begin(sample); parts_.next();) write_part();
+}
+
+void PprofSampleWriter::write_part() {
   constexpr std::size_t kMostHeadBytes = 1 + kMostVarintBytes;
-  char* const head = reserve(2 * kMostHeadBytes + sample.values.size() * kMostVarintBytes +
-                             sample.labels.size() * kMostLabelBytes);
-  char* const content = head + kMostHeadBytes;
-  char* end = put_values(content, sample.values);
-  for (const ProfileLabel& label : sample.labels) end = put_label(end, label);
-  const auto size = static_cast<std::size_t>(end - content);
-  char* const head_end = put_varint(put_tag(head, field::kSample, kLengthDelimited), stack_.size() + size);
-  bytes_.append(head, head_end).append(stack_).append(content, size);
+  char* const head =
+      reserve(2 * kMostHeadBytes + parts_.values().size() * kMostVarintBytes + kMostLabelBytes);
+  char* const values = head + kMostHeadBytes;
+  char* const time = put_values(values, parts_.values());
+  char* end = time;
+  if (parts_.time()) {
+    time_label_.number = *parts_.time();
+    end = put_label(time, time_label_);
+  }
+  const auto size = stack_.size() + labels_.size() + static_cast<std::size_t>(end - values);
+  char* const head_end = put_varint(put_tag(head, field::kSample, kLengthDelimited), size);
+  bytes_.append(head, head_end).append(stack_).append(values, time).append(labels_).append(time, end);
 }
 
 }  // namespace ddprof

@@ -54,6 +54,7 @@ void rename_types(Profile& profile) {
   profile.default_value_type = renamed(profile.default_value_type);
 }
 
+// Numbers, times among them, would make each sample a series of its own.
 void keep_labels_that_are_texts(Profile& profile) {
   Replacements names(profile, pyroscope_label_name), values(profile, short_enough);
   const auto is_before = [&](const ProfileLabel& left, const ProfileLabel& right) {
@@ -63,6 +64,8 @@ void keep_labels_that_are_texts(Profile& profile) {
     return profile.text(left.key) == profile.text(right.key);
   };
   for (ProfileSample& sample : profile.samples) {
+    sample.times.clear();
+    sample.events = 0;
     std::vector<ProfileLabel>& labels = sample.labels;
     std::erase_if(labels, [](const ProfileLabel& label) { return label.text == 0; });
     for (ProfileLabel& label : labels) label = {.key = names(label.key), .text = values(label.text)};

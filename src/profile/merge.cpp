@@ -25,6 +25,9 @@ class Merger {
     const std::vector<std::optional<std::size_t>> columns = columns_of(profile);
     const std::vector<std::uint32_t> locations = add_locations(profile);
     for (const ProfileSample& sample : profile.samples) add_sample(profile, sample, columns, locations);
+    if (const ProfileLabel& time = profile.time_label; time.key != 0)
+      builder_.profile().time_label =
+          builder_.number_label(profile.text(time.key), 0, profile.text(time.unit));
   }
 
   ProfileBuilder& builder() { return builder_; }
@@ -33,11 +36,12 @@ class Merger {
   struct Key {
     std::vector<std::uint32_t> locations;
     std::vector<std::int64_t> labels;  // four numbers each
+    bool is_timed = false;             // times are of their own values
 
     friend bool operator==(const Key&, const Key&) = default;
     template <typename H>
     friend H AbslHashValue(H hash, const Key& key) {
-      return H::combine(std::move(hash), key.locations, key.labels);
+      return H::combine(std::move(hash), key.locations, key.labels, key.is_timed);
     }
   };
 
@@ -82,7 +86,7 @@ class Merger {
   void add_sample(const Profile& profile, const ProfileSample& sample,
                   const std::vector<std::optional<std::size_t>>& columns,
                   const std::vector<std::uint32_t>& locations) {
-    Key key;
+    Key key{.is_timed = !sample.times.empty()};
     for (std::uint32_t location : sample.locations) key.locations.push_back(locations[location]);
     std::vector<ProfileLabel> labels = sample.labels;
     for (ProfileLabel& label : labels) {
@@ -94,11 +98,17 @@ class Merger {
     auto& samples = builder_.profile().samples;
     auto [known, is_new] = samples_.try_emplace(std::move(key), samples.size());
     if (is_new)
-      samples.push_back({known->first.locations, std::vector<std::int64_t>(columns.size(), 0), labels});
-    std::vector<std::int64_t>& values = samples[known->second].values;
+      samples.push_back({known->first.locations, std::vector<std::int64_t>(columns.size(), 0), labels, {}});
+    ProfileSample& sum = samples[known->second];
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i]) values[i] += sample.values[*columns[i]];
+      if (columns[i]) sum.values[i] += sample.values[*columns[i]];
     }
+    add_times(sample, sum);
+  }
+
+  static void add_times(const ProfileSample& sample, ProfileSample& sum) {
+    sum.times.insert(sum.times.end(), sample.times.begin(), sample.times.end());
+    sum.events += sample.events;
   }
 
   ProfileBuilder builder_;

@@ -40,6 +40,20 @@ TEST(Merge, KeepsOtherStacksAndOtherThreadsApart) {
   EXPECT_EQ(merge(profile_of("work", 1, 0), profile_of("work", 1, 0, "second")).samples.size(), 2U);
 }
 
+TEST(Merge, KeepsTheTimesOfEvents) {
+  Profile timed = profile_of("work", 5, 1100);
+  timed.strings.insert(timed.strings.end(), {"end_timestamp_ns", "nanoseconds"});
+  const auto last = static_cast<StringIndex>(timed.strings.size() - 1);
+  timed.time_label = {.key = last - 1, .unit = last};
+  timed.samples[0].times = {1150};
+  timed.samples[0].events = 1;
+  const Profile merged = merge(profile_of("work", 10, 1000), timed);
+  ASSERT_EQ(merged.samples.size(), 2U);  // values without a time are not of those that have one
+  EXPECT_EQ(merged.samples[1].times, std::vector<std::int64_t>{1150});
+  EXPECT_EQ(merged.samples[1].values, (std::vector<std::int64_t>{1, 5}));
+  EXPECT_EQ(merged.text(merged.time_label.key), "end_timestamp_ns");
+}
+
 TEST(Merge, TellsWhatTheLaterOneTells) {
   const Profile merged = merge(profile_of("earlier", 10, 0), profile_of("later", 5, 100));
   ASSERT_EQ(merged.comments.size(), 1U);

@@ -62,6 +62,9 @@ struct ProfileSample {
   std::vector<std::uint32_t> locations;  // leaf first, indices into locations
   std::vector<std::int64_t> values;      // one per value type
   std::vector<ProfileLabel> labels;
+  // On a timeline, see profile/timeline.hpp.
+  std::vector<std::int64_t> times;  // of the events that have one of their own: Unix time, nanoseconds
+  std::uint32_t events = 0;         // how many the values are of; at least as many as there are times
 };
 
 struct Profile {
@@ -75,6 +78,7 @@ struct Profile {
   std::vector<ProfileLocation> locations;
   std::vector<ProfileFunction> functions;
   std::vector<ProfileSample> samples;
+  ProfileLabel time_label;  // key and unit of what becomes of `times` where each event is a sample
   std::vector<StringIndex> comments;
   StringIndex doc_url = 0;  // an absolute address that explains this kind of profile
   std::vector<std::string> strings{std::string()};

@@ -1,17 +1,20 @@
 #include "session/namer.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
-#include "session/timeline.hpp"
+#include "session/moment_table.hpp"
 
 namespace ddprof {
 
 namespace {
+
+constexpr std::int64_t kMostEvents = std::numeric_limits<std::uint32_t>::max();
 
 // How much of the first column passed through each frame.
 std::vector<std::int64_t> weights_of(const AggregatedProfile& profile) {
@@ -66,25 +69,39 @@ std::vector<ProfileLabel> labels_of(ThreadKey thread, const TaskNames& names, Pr
   return labels;
 }
 
+// When the events of sample `index` were, if there is a timeline.
+void add_times(const ClosedPeriod& period, const MomentTable& moments, std::uint32_t index,
+               ProfileSample& sample) {
+  const std::span<const Nanoseconds> times = moments.times(index);
+  if (times.empty()) return;
+  sample.times.reserve(times.size());
+  for (const Nanoseconds time : times)
+    sample.times.push_back((period.unix_start + (time - period.profile.start)).count());
+  const std::int64_t counted = period.count_column ? sample.values[*period.count_column] : 0;
+  sample.events =
+      static_cast<std::uint32_t>(std::clamp(counted, static_cast<std::int64_t>(times.size()), kMostEvents));
+}
+
 void add_samples(const ClosedPeriod& period, std::span<const std::uint32_t> location_of_frame,
                  ProfileBuilder& builder) {
   const AggregatedProfile& aggregated = period.profile;
-  const Timeline timeline(aggregated, period.count_column);
+  const MomentTable moments(aggregated);
+  if (!aggregated.moments.empty())
+    builder.profile().time_label = builder.number_label(kEndTimestampLabel, 0, "nanoseconds");
+  std::vector<std::vector<ProfileLabel>> labels;
+  for (std::size_t thread = 0; thread < aggregated.threads.size(); ++thread)
+    labels.push_back(labels_of(aggregated.threads[thread], period.labels[thread], builder));
   for (std::uint32_t i = 0; i < aggregated.samples.size(); ++i) {
     const auto& from = aggregated.samples[i];
     ProfileSample sample;
-    for (std::uint32_t frame : aggregated.stack(from.stack))
-      sample.locations.push_back(location_of_frame[frame]);
-    const auto labels = labels_of(aggregated.threads[from.thread], period.labels[from.thread], builder);
-    for (TimelinePart& part : timeline.parts(i, period.visible_columns)) {
-      sample.values = std::move(part.values);
-      sample.labels = labels;
-      if (part.time) {
-        const Nanoseconds unix_time = period.unix_start + (*part.time - aggregated.start);
-        sample.labels.push_back(builder.number_label(kEndTimestampLabel, unix_time.count(), "nanoseconds"));
-      }
-      builder.add_sample(sample);
-    }
+    const auto stack = aggregated.stack(from.stack);
+    sample.locations.reserve(stack.size());
+    for (std::uint32_t frame : stack) sample.locations.push_back(location_of_frame[frame]);
+    const auto values = aggregated.sample_values(i).first(period.visible_columns);
+    sample.values.assign(values.begin(), values.end());
+    sample.labels = labels[from.thread];
+    add_times(period, moments, i, sample);
+    builder.add_sample(std::move(sample));
   }
 }
 
