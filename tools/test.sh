@@ -60,12 +60,12 @@ build() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" -j "$jobs" "${@:2}"
 }
 
-# The unit tests of a build, one process per module: starting one per test takes longer than the tests, under sanitizers.
+# The unit tests of a build, one process per module: starting one per test takes longer than the tests, under sanitizers. Most of them wait.
 unit_tests() {
   local name=$1 folder=$2 before=$SECONDS logs log total=0 bad=0 missed=0
   logs=$(mktemp -d)
   find "$folder/src" -name '*_test' -type f -perm -100 | sort |
-    xargs -P "$jobs" -I{} sh -c 'timeout 600 {} --gtest_brief=1 >"$0/$(basename {})" 2>&1 || touch "$0/$(basename {}).failed"' "$logs"
+    xargs -P "$((2 * jobs))" -I{} sh -c 'timeout 600 {} --gtest_brief=1 >"$0/$(basename {})" 2>&1 || touch "$0/$(basename {}).failed"' "$logs"
   for log in "$logs"/*_test; do
     total=$((total + $(count_of '\[==========\] \([0-9]*\) test.*' "$log")))
     missed=$((missed + $(count_of '\[  SKIPPED \] \([0-9]*\) test.*' "$log")))
@@ -129,11 +129,13 @@ else
   signal_meanwhile -CONT
   end_meanwhile
   check "build: asan and ubsan" build asan
+  check "configure: tsan" cmake --preset tsan
+  # What has more than one thread, and the whole program, run under tsan.
+  begin_meanwhile "build: tsan" cmake --build --preset tsan -j "$jobs" --target ddprof base_test net_test debugfile_test session_test
   unit_tests "unit tests under asan and ubsan" build/asan
   ctests "system tests under asan and ubsan" build/asan -L sanitizer -j "$jobs"
+  end_meanwhile
   fuzzers
-  # What has more than one thread, and the whole program, run under tsan.
-  check "build: tsan" build tsan --target ddprof base_test net_test debugfile_test session_test
   ctests "unit tests under tsan" build/tsan -R '^(SessionTest|SourceReaderTest|PatientOpener|HttpClient|Debuginfod)\.'
   ctests "system tests under tsan" build/tsan -L sanitizer -j "$jobs"
 fi
