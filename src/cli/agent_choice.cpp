@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 #include <string_view>
+#include <utility>
 
 #include "cli/option_table.hpp"
 #include "export/datadog_peer.hpp"
@@ -119,7 +120,8 @@ std::optional<AgentAddress> chosen_agent(const Options& options) {
   return place ? std::optional(std::move(place).value()) : std::nullopt;
 }
 
-Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target) {
+Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target,
+                std::shared_ptr<HostShares> shares) {
   return datadog_peer({.agent = agent,
                        .api_key = options.agentless ? options.api_key : "",
                        .format = options.intake_format,
@@ -127,7 +129,9 @@ Peer agent_peer(const AgentAddress& agent, const Options& options, const std::st
                        .headers = origin_headers(options, target),
                        .as_published = options.global ? nullptr
                                                       : std::function<DatadogIdentity(DatadogIdentity)>(
-                                                            published_identity(options, target))});
+                                                            published_identity(options, target)),
+                       .shares = std::move(shares),
+                       .new_runtime_id = random_uuid});
 }
 
 }  // namespace ddprof

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -7,6 +8,7 @@
 #include "cli/options.hpp"
 #include "export/agent_address.hpp"
 #include "export/datadog_body.hpp"
+#include "export/host_shares.hpp"
 #include "export/peer.hpp"
 
 namespace ddprof {
@@ -21,6 +23,8 @@ std::string random_uuid();
 // Whose profiles they are. `name` is the service when nobody gave it one.
 DatadogIdentity identity_of(const Options& options, const std::string& name, Pid target);
 
-Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target);
+// `shares`: how the profile of a host is cut; null: it is sent whole.
+Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target,
+                std::shared_ptr<HostShares> shares = nullptr);
 
 }  // namespace ddprof

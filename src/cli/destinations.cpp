@@ -186,7 +186,7 @@ Result<std::unique_ptr<Destination>> make_destination(const Options& options,
   if (wants_files(options))
     destinations.push_back(TRY(make_file_destination(
         options, working_directory, fmt::format("{}-{}", name_in_files(name), to_int(target)))));
-  std::vector<Peer> peers = chosen_peers(options, name, target);
+  std::vector<Peer> peers = chosen_peers(options, name, target, voice.say_notice);
   for (Peer& peer : peers)
     destinations.push_back(make_upload(std::move(peer), options, working_directory, voice, peers.size()));
   if (destinations.size() == 1) return std::move(destinations.front());

@@ -107,6 +107,7 @@ struct Options {
   std::int64_t exit_timeout_seconds = 5;
   bool do_export = true;
   bool find_agent = true;
+  bool split_services = true;
   bool remote_symbolization = false;
   std::int64_t upload_period_seconds = 59;
   std::optional<std::int64_t> period_seconds;        // already applied to upload_period_seconds

@@ -1,5 +1,7 @@
 #include "cli/pyroscope_choice.hpp"
 
+#include <utility>
+
 #include "cli/agent_choice.hpp"
 #include "cli/foreign_setting.hpp"
 #include "cli/tag_pairs.hpp"
@@ -22,7 +24,8 @@ std::optional<std::string> chosen_pyroscope(const Options& options) {
   return url ? std::optional(std::move(url).value()) : std::nullopt;
 }
 
-Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name, Pid target) {
+Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name, Pid target,
+                       std::shared_ptr<HostShares> shares) {
   const DatadogIdentity identity = identity_of(options, name, target);
   PyroscopeLabels labels = {
       {"env", identity.environment}, {"version", identity.version}, {"host", identity.host}};
@@ -32,7 +35,8 @@ Peer pyroscope_peer_of(const std::string& url, const Options& options, const std
                          .labels = std::move(labels),
                          .user = options.pyroscope_user,
                          .password = options.pyroscope_password,
-                         .tenant = options.pyroscope_tenant});
+                         .tenant = options.pyroscope_tenant,
+                         .shares = std::move(shares)});
 }
 
 }  // namespace ddprof

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "cli/options.hpp"
+#include "export/host_shares.hpp"
 #include "export/peer.hpp"
 
 namespace ddprof {
@@ -16,7 +18,9 @@ Result<void> check_pyroscope(Options& options);
 // The address of a Pyroscope server. None by default.
 std::optional<std::string> chosen_pyroscope(const Options& options);
 
-// `name` is the service when nobody gave it one.
-Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name, Pid target);
+// `name` is the service when nobody gave it one. `shares`: how the profile of a host is cut; null: it is sent
+// whole.
+Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name, Pid target,
+                       std::shared_ptr<HostShares> shares = nullptr);
 
 }  // namespace ddprof

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace ddprof {
 bool has_peers(const Options& options);
 
 // Those whom the command line, the environment or a file names. None by default. `name` is the service when
-// nobody gave it one.
-std::vector<Peer> chosen_peers(const Options& options, const std::string& name, Pid target);
+// nobody gave it one. With -g, those who know no processes get a share for each service.
+std::vector<Peer> chosen_peers(const Options& options, const std::string& name, Pid target,
+                               const std::function<void(const std::string&)>& say_notice);
 
 }  // namespace ddprof

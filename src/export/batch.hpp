@@ -29,6 +29,12 @@ struct Batch {
     batch.parts.push_back({std::move(kind), std::move(profile)});
     return batch;
   }
+  // A part of the only profile, sent as if it were all.
+  [[nodiscard]] Batch share(Profile profile) const {
+    Batch batch{.sequence = sequence, .start = start, .end = end, .parts = {}};
+    batch.parts.push_back({parts.front().kind, std::move(profile)});
+    return batch;
+  }
 };
 
 }  // namespace ddprof

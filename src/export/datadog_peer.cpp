@@ -6,6 +6,7 @@
 #include "encode/datadog_profile.hpp"
 #include "encode/gzip.hpp"
 #include "encode/zstd.hpp"
+#include "export/share_streams.hpp"
 #include "profile/labels.hpp"
 
 namespace ddprof {
@@ -84,29 +85,76 @@ bool has_containers(const Batch& batch) {
   });
 }
 
-MultipartForm body_of(const DatadogOptions& options, const DatadogEvent& event,
+MultipartForm body_of(IntakeFormat format, const DatadogIdentity& identity, const DatadogEvent& event,
                       std::vector<Attachment> attachments) {
-  const DatadogIdentity identity =
-      options.as_published ? options.as_published(options.identity) : options.identity;
   std::random_device seed;
   std::mt19937_64 generator((std::uint64_t{seed()} << 32U) | seed());
   const auto random = [&generator] { return generator(); };
-  if (options.format == IntakeFormat::version_4)
-    return datadog_body(identity, event, std::move(attachments), random);
-  return datadog_form(options.format, identity, event, std::move(attachments), random);
+  if (format == IntakeFormat::version_4) return datadog_body(identity, event, std::move(attachments), random);
+  return datadog_form(format, identity, event, std::move(attachments), random);
 }
 
-Result<Parcel> pack_for_datadog(const DatadogOptions& options, const Batch& batch) {
-  DatadogEvent event{.start = batch.start, .end = batch.end, .sequence = batch.sequence};
-  if (has_containers(batch)) event.dimensions.emplace_back(kContainerIdLabel);
-  MultipartForm form = body_of(options, event, TRY(attachments_of(options.format, batch)));
-  return Parcel{.sequence = batch.sequence,
+// What differs between the uploads of a batch.
+struct Sender {
+  DatadogIdentity identity;
+  HttpHeaders headers;
+  std::uint64_t sequence = 0;
+  bool has_one_container = false;  // which the headers name
+};
+
+Result<Parcel> pack_for_datadog(IntakeFormat format, const Sender& sender, const Batch& batch) {
+  DatadogEvent event{.start = batch.start, .end = batch.end, .sequence = sender.sequence};
+  if (!sender.has_one_container && has_containers(batch)) event.dimensions.emplace_back(kContainerIdLabel);
+  MultipartForm form = body_of(format, sender.identity, event, TRY(attachments_of(format, batch)));
+  return Parcel{.sequence = sender.sequence,
                 .start = batch.start,
                 .end = batch.end,
                 .query = {},
                 .content_type = std::move(form.content_type),
-                .headers = options.headers,
+                .headers = sender.headers,
                 .body = std::move(form.bytes)};
+}
+
+HttpHeaders headers_of(const ShareIdentity& share) {
+  HttpHeaders headers;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) headers.emplace_back(name, value);
+  };
+  add("Datadog-Container-ID", share.container_id);
+  add("Datadog-Entity-ID", share.entity_id);
+  add("Datadog-External-Env", share.external_environment);
+  return headers;
+}
+
+// The machine is the same for all. A version is that of a service, and nobody else's.
+Sender sender_of(const DatadogOptions& options, const Share& share, ShareStreams::Place place) {
+  Sender sender{options.identity, options.headers, place.sequence, false};
+  sender.identity.runtime_id = std::move(place.runtime_id);
+  if (share.identity.is_host()) return sender;
+  sender.identity.service = share.identity.service;
+  sender.identity.version = share.identity.version;
+  if (!share.identity.environment.empty()) sender.identity.environment = share.identity.environment;
+  sender.identity.process_id = share.pids.size() == 1 ? share.pids.front() : 0;
+  sender.identity.process_tags = share.identity.process_tags;
+  sender.headers = headers_of(share.identity);
+  sender.has_one_container = true;
+  return sender;
+}
+
+std::vector<Result<Parcel>> pack_shares_for_datadog(const DatadogOptions& options, ShareStreams& streams,
+                                                    const Batch& batch) {
+  if (!options.shares || batch.parts.size() != 1) {
+    const Sender sender{options.as_published ? options.as_published(options.identity) : options.identity,
+                        options.headers, batch.sequence, false};
+    return {pack_for_datadog(options.format, sender, batch)};
+  }
+  std::vector<Result<Parcel>> parcels;
+  streams.begin_batch(batch.sequence);
+  options.shares->cut(batch.parts[0].profile, [&](Share share) {
+    const Sender sender = sender_of(options, share, streams.next(share.identity));
+    parcels.push_back(pack_for_datadog(options.format, sender, batch.share(std::move(share.profile))));
+  });
+  return parcels;
 }
 
 std::string_view path_at(bool is_intake, IntakeFormat format) {
@@ -133,9 +181,9 @@ Peer datadog_peer(const DatadogOptions& options) {
   peer.headers = {{"DD-EVP-ORIGIN", "ddprof"}, {"DD-EVP-ORIGIN-VERSION", DDPROF_VERSION}};
   if (is_intake) peer.headers.emplace_back("DD-API-KEY", options.api_key);
   peer.uses_proxy = is_intake;  // an agent is near
-  peer.pack = [packing = without_key(options)](const Batch& batch) {
-    return pack_for_datadog(packing, batch);
-  };
+  peer.pack = [packing = without_key(options),
+               streams = std::make_shared<ShareStreams>(options.identity.runtime_id, options.new_runtime_id)](
+                  const Batch& batch) { return pack_shares_for_datadog(packing, *streams, batch); };
   peer.may_pass = may_pass_datadog;
   peer.cure = is_intake ? intake_cure : agent_cure;
   return peer;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "export/agent_address.hpp"
 #include "export/datadog_forms.hpp"
+#include "export/host_shares.hpp"
 #include "export/peer.hpp"
 
 namespace ddprof {
@@ -17,6 +19,8 @@ struct DatadogOptions {
   HttpHeaders headers;  // whose profiles they are: container, entity
   // With what the target says of itself by now; may be missing.
   std::function<DatadogIdentity(DatadogIdentity)> as_published;
+  std::shared_ptr<HostShares> shares;                // null: one upload for all that there is in a batch
+  std::function<std::string()> new_runtime_id = {};  // for each share but the host's own
 };
 
 // A Datadog agent, or the intake.

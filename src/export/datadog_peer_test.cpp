@@ -35,7 +35,7 @@ DatadogOptions at_intake(IntakeFormat format = IntakeFormat::version_4) {
 Parcel packed(const DatadogOptions& options, std::vector<std::string> strings = {""}) {
   Profile profile;
   profile.strings = std::move(strings);
-  auto parcel = datadog_peer(options).pack(Batch::of(std::move(profile), 3));
+  auto parcel = datadog_peer(options).pack(Batch::of(std::move(profile), 3)).at(0);
   EXPECT_TRUE(parcel);
   return parcel ? std::move(parcel).value() : Parcel{};
 }
@@ -65,7 +65,7 @@ TEST(DatadogPeer, SaysWhatTheTargetPublishesOfItself) {
     identity.process_tags = "entrypoint.name:shop";
     return identity;
   };
-  const std::string body = datadog_peer(options).pack(Batch::of({}, 0)).value().body;
+  const std::string body = datadog_peer(options).pack(Batch::of({}, 0)).at(0).value().body;
   EXPECT_THAT(body, HasSubstr("service:shop,"));
   EXPECT_THAT(body, HasSubstr(R"("process_tags":"entrypoint.name:shop")"));
   EXPECT_THAT(body, Not(HasSubstr("guess")));

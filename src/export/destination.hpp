@@ -16,7 +16,7 @@ enum class Delivery : std::uint8_t {
 
 // Since the process began, but for what waits.
 struct DeliveryCounters {
-  std::uint64_t arrived = 0;  // batches, those that had waited among them
+  std::uint64_t arrived = 0;  // uploads, those that had waited among them; a batch may be several
   std::uint64_t bytes = 0;    // of their bodies
   std::uint64_t retries = 0;
   std::uint64_t waiting = 0;  // now

@@ -84,7 +84,7 @@ Peer otlp_peer(const OtlpOptions& options) {
   peer.headers = options.headers;
   peer.certificate_file = options.certificate_file;
   peer.uses_proxy = true;
-  peer.pack = [options](const Batch& batch) { return pack_for_otlp(options, batch); };
+  peer.pack = [options](const Batch& batch) { return std::vector{pack_for_otlp(options, batch)}; };
   peer.may_pass = may_pass_otlp;
   peer.cure = otlp_cure;
   peer.objection = otlp_objection;

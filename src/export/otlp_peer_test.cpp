@@ -78,7 +78,7 @@ TEST(OtlpPeer, DoesNotCompressWhereItMayNot) {
 }
 
 TEST(OtlpPeer, KeepsKeysOutOfParcels) {
-  const auto parcel = otlp_peer(Collector("").options()).pack(batch_with(1));
+  const auto parcel = otlp_peer(Collector("").options()).pack(batch_with(1)).at(0);
   ASSERT_TRUE(parcel.ok());
   EXPECT_EQ(parcel->headers, (HttpHeaders{{"Content-Encoding", "gzip"}}));
   EXPECT_EQ(parcel->sequence, 7U);

@@ -15,8 +15,8 @@ namespace ddprof {
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
-// A batch in the form that a peer takes. Nothing in it is secret: it may wait on a disk, and be sent by a
-// later run.
+// A batch, or a share of it, in the form that a peer takes. Nothing in it is secret: it may wait on a disk,
+// and be sent by a later run.
 struct Parcel {
   std::uint64_t sequence = 0;
   Nanoseconds start{}, end{};  // Unix time
@@ -35,8 +35,9 @@ struct Peer {
   std::string certificate_file;  // authorities to trust; empty: those of the system
   bool uses_proxy = false;       // that the environment names
 
-  // A parcel without a body: there is nothing in the batch that this peer wants to know.
-  std::function<Result<Parcel>(const Batch&)> pack;
+  // In the order in which they are sent. One without a body: there is nothing in the batch that this peer
+  // wants to know. An error: this one could not be made, others may be.
+  std::function<std::vector<Result<Parcel>>(const Batch&)> pack;
   // Whether what was answered with this status may be taken when it is sent again in a moment.
   bool (*may_pass)(unsigned status) = nullptr;
   // What to do about a status, or, for 0, about a peer that cannot be reached.

@@ -1,5 +1,7 @@
 #include "export/pyroscope_peer.hpp"
 
+#include <utility>
+
 #include "encode/gzip.hpp"
 #include "encode/pprof.hpp"
 #include "encode/pyroscope_profile.hpp"
@@ -37,7 +39,7 @@ std::string pyroscope_cure(unsigned status) {
 
 bool may_pass_pyroscope(unsigned status) { return status == 408 || status == 429 || status >= 500; }
 
-Result<Parcel> pack_for_pyroscope(const PyroscopeOptions& options, const Batch& batch) {
+Result<Parcel> pack_for_pyroscope(const std::string& name, const Batch& batch) {
   // Columns give a profile its name there: those of several kinds need a request each.
   if (batch.parts.size() > 1)
     return make_error(ErrorCode::unsupported, "a batch of {} profiles, of which Pyroscope is sent one",
@@ -46,14 +48,34 @@ Result<Parcel> pack_for_pyroscope(const PyroscopeOptions& options, const Batch& 
                 .start = batch.start,
                 .end = batch.end,
                 .query = fmt::format("name={}&from={}&until={}&spyName=ddprof&format=pprof",
-                                     percent_encoded(pyroscope_name(options.application, options.labels)),
-                                     batch.start.count(), batch.end.count()),
+                                     percent_encoded(name), batch.start.count(), batch.end.count()),
                 .content_type = "application/octet-stream",
                 .headers = {},
                 .body = {}};
   if (batch.parts.empty() || batch.parts[0].profile.samples.empty()) return parcel;
   parcel.body = TRY(gzip(encode_pprof(for_pyroscope(batch.parts[0].profile)), kPyroscopeGzipLevel));
   return parcel;
+}
+
+// Labels of the user stay; those that tell services apart are the share's.
+std::string name_of_share(const PyroscopeOptions& options, const ShareIdentity& identity) {
+  if (identity.is_host()) return pyroscope_name(options.application, options.labels);
+  PyroscopeLabels labels = {{"container_id", identity.container_id}, {"version", identity.version}};
+  if (!identity.environment.empty()) labels.emplace_back("env", identity.environment);
+  for (const auto& label : options.labels)
+    if (label.first != "version") labels.push_back(label);  // the first of a name counts
+  return pyroscope_name(identity.service, labels);
+}
+
+std::vector<Result<Parcel>> pack_shares_for_pyroscope(const PyroscopeOptions& options, const Batch& batch) {
+  if (!options.shares || batch.parts.size() != 1)
+    return {pack_for_pyroscope(pyroscope_name(options.application, options.labels), batch)};
+  std::vector<Result<Parcel>> parcels;
+  options.shares->cut(batch.parts[0].profile, [&](Share share) {
+    const std::string name = name_of_share(options, share.identity);
+    parcels.push_back(pack_for_pyroscope(name, batch.share(std::move(share.profile))));
+  });
+  return parcels;
 }
 
 }  // namespace
@@ -66,7 +88,7 @@ Peer pyroscope_peer(const PyroscopeOptions& options) {
     peer.headers.emplace_back("Authorization", basic_auth(options.user, options.password));
   if (!options.tenant.empty()) peer.headers.emplace_back("X-Scope-OrgID", options.tenant);
   peer.uses_proxy = true;
-  peer.pack = [options](const Batch& batch) { return pack_for_pyroscope(options, batch); };
+  peer.pack = [options](const Batch& batch) { return pack_shares_for_pyroscope(options, batch); };
   peer.may_pass = may_pass_pyroscope;
   peer.cure = pyroscope_cure;
   return peer;

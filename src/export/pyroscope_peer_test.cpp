@@ -31,7 +31,7 @@ PyroscopeOptions shop() {
 }
 
 TEST(PyroscopePeer, SaysWhoseProfileItIsAndOfWhen) {
-  const auto parcel = pyroscope_peer(shop()).pack(timeline(1));
+  const auto parcel = pyroscope_peer(shop()).pack(timeline(1)).at(0);
   ASSERT_TRUE(parcel.ok()) << parcel.error().message;
   EXPECT_EQ(parcel->query,
             "name=shop%7Benv%3Dprod%2Chost%3Da%20b%7D&from=1714564800000000000&until=1714564860000000000&"
@@ -41,7 +41,7 @@ TEST(PyroscopePeer, SaysWhoseProfileItIsAndOfWhen) {
 }
 
 TEST(PyroscopePeer, SendsOneSampleForManyTimes) {
-  const auto parcel = pyroscope_peer(shop()).pack(timeline(20'000));
+  const auto parcel = pyroscope_peer(shop()).pack(timeline(20'000)).at(0);
   ASSERT_TRUE(parcel.ok()) << parcel.error().message;
   const auto profile = decode_pprof(std::as_bytes(std::span(parcel->body)));
   ASSERT_TRUE(profile.ok()) << profile.error().message;
@@ -50,7 +50,7 @@ TEST(PyroscopePeer, SendsOneSampleForManyTimes) {
 }
 
 TEST(PyroscopePeer, SendsNothingWithoutSamples) {
-  EXPECT_EQ(pyroscope_peer(shop()).pack(timeline(0)).value().body, "");
+  EXPECT_EQ(pyroscope_peer(shop()).pack(timeline(0)).at(0).value().body, "");
 }
 
 TEST(PyroscopePeer, NamesUserAndTenantWhereThereAreSome) {

@@ -21,48 +21,106 @@ milliseconds random_up_to(milliseconds limit) {
   return milliseconds(std::uniform_int_distribution<std::int64_t>(0, limit.count())(random));
 }
 
+Result<Delivery> delivery_of(const Verdict& verdict) {
+  if (verdict.error) return *verdict.error;
+  return Delivery::arrived;
+}
+
 }  // namespace
 
-Result<Delivery> UploadDestination::send(const Batch& batch) {
-  const Parcel parcel = TRY(peer_.pack(batch));
-  const auto end = Clock::now() + options_.patience;
-  if (parcel.body.empty()) {  // nothing to tell; but others may wait
-    if (must_wait()) std::ignore = deliver_waiting("", end);
-    tell_when_over();
-    publish_counters();
-    return Delivery::arrived;
+void UploadDestination::Sum::add(Result<Delivery> delivery) {
+  parcels_++;
+  if (delivery) {
+    if (*delivery == Delivery::waits) least_ = Delivery::waits;
+    return;
   }
-  auto delivery = must_wait() ? line_up(parcel, end) : post_or_keep(parcel, end);
+  lost_++;
+  if (!first_error_) first_error_ = std::move(delivery).error();
+}
+
+Result<Delivery> UploadDestination::Sum::total() && {
+  if (!first_error_) return least_;
+  if (parcels_ > 1) first_error_->message += fmt::format(" ({} of {} uploads are lost)", lost_, parcels_);
+  return std::move(*first_error_);
+}
+
+Result<Delivery> UploadDestination::send(const Batch& batch) {
+  Sum sum;
+  std::vector<Parcel> parcels;
+  for (Result<Parcel>& parcel : peer_.pack(batch)) {
+    if (!parcel) {
+      sum.add(std::move(parcel).error());
+    } else if (!parcel->body.empty()) {
+      parcels.push_back(std::move(parcel).value());
+    }
+  }
+  const auto end = Clock::now() + options_.patience;
+  if (must_wait()) {
+    line_up(parcels, end, sum);  // also when there is nothing to tell: others may wait
+  } else {
+    post_or_keep(parcels, end, sum);
+  }
   tell_when_over();
   publish_counters();
-  return delivery;
+  return std::move(sum).total();
 }
 
 bool UploadDestination::must_wait() const {
   return options_.spool && (Clock::now() < not_before_ || !options_.spool->is_empty());
 }
 
-Result<Delivery> UploadDestination::line_up(const Parcel& parcel, Clock::time_point end) {
-  const auto name = keep(parcel);
-  auto delivery = deliver_waiting(name ? *name : "", end);
-  if (name) return delivery;
+void UploadDestination::line_up(Parcels parcels, Clock::time_point end, Sum& sum) {
+  std::set<std::string> kept;
+  std::vector<std::pair<const Parcel*, Error>> homeless;
+  for (const Parcel& parcel : parcels) {
+    auto name = keep(parcel);
+    if (name) {
+      kept.insert(std::move(name).value());
+    } else {
+      homeless.emplace_back(&parcel, std::move(name).error());
+    }
+  }
+  deliver_waiting(kept, end, sum);
   // On a disk that is full or cannot be written, waiting is no choice.
+  for (const auto& [parcel, why] : homeless) sum.add(post_without_keeping(*parcel, end, why));
+}
+
+Result<Delivery> UploadDestination::post_without_keeping(const Parcel& parcel, Clock::time_point end,
+                                                         const Error& why) {
   Verdict verdict = post(parcel, end);
   tell(verdict);
   if (!verdict.error) return Delivery::arrived;
-  verdict.error->message += "; " + name.error().message;
+  verdict.error->message += "; " + why.message;
   return std::move(*verdict.error);
 }
 
-Result<Delivery> UploadDestination::post_or_keep(const Parcel& parcel, Clock::time_point end) {
-  Verdict verdict = post(parcel, end);
-  tell(verdict);
-  if (!verdict.error) return Delivery::arrived;
-  if (verdict.kind == Verdict::Kind::refused || !options_.spool) return std::move(*verdict.error);
+void UploadDestination::post_or_keep(Parcels parcels, Clock::time_point end, Sum& sum) {
+  bool must_line_up = false;
+  for (const Parcel& parcel : parcels) {
+    if (must_line_up) {
+      sum.add(keep_or_post(parcel, end));
+      continue;
+    }
+    const Verdict verdict = post(parcel, end);
+    tell(verdict);
+    const bool is_outage = verdict.error && verdict.kind != Verdict::Kind::refused;
+    must_line_up = options_.spool && (is_outage || Clock::now() >= end);
+    sum.add(is_outage && options_.spool ? keep_after(parcel, verdict) : delivery_of(verdict));
+  }
+}
+
+Result<Delivery> UploadDestination::keep_after(const Parcel& parcel, const Verdict& verdict) {
   const auto name = keep(parcel);
   if (name) return Delivery::waits;
-  verdict.error->message += "; " + name.error().message;
-  return std::move(*verdict.error);
+  Error error = *verdict.error;
+  error.message += "; " + name.error().message;
+  return error;
+}
+
+Result<Delivery> UploadDestination::keep_or_post(const Parcel& parcel, Clock::time_point end) {
+  const auto name = keep(parcel);
+  if (name) return Delivery::waits;
+  return post_without_keeping(parcel, end, name.error());
 }
 
 Result<std::string> UploadDestination::keep(const Parcel& parcel) {
@@ -74,30 +132,30 @@ Result<std::string> UploadDestination::keep(const Parcel& parcel) {
   return name;
 }
 
-Result<Delivery> UploadDestination::deliver_waiting(const std::string& own, Clock::time_point end) {
-  Result<Delivery> delivery = Delivery::waits;
-  if (Clock::now() < not_before_) return delivery;
+void UploadDestination::deliver_waiting(const std::set<std::string>& own, Clock::time_point end, Sum& sum) {
+  std::set<std::string> waiting = own;
   std::string suspect;
-  options_.spool->deliver([&](const std::string& name, const Parcel& parcel) {
+  const auto attempt = [&](const std::string& name, const Parcel& parcel) {
     if (Clock::now() >= end) return Spool::Fate::kept;
     const Verdict verdict = post(parcel, end);
     tell(verdict);
     if (verdict.kind == Verdict::Kind::taken) {
       arrived_late_++;
       if (!suspect.empty()) options_.spool->drop(std::exchange(suspect, ""));
-      if (name == own) delivery = Delivery::arrived;
+      if (waiting.erase(name) > 0) sum.add(Delivery::arrived);
       return Spool::Fate::delivered;
     }
     if (verdict.kind == Verdict::Kind::refused) {
-      if (name != own) return Spool::Fate::refused;
-      delivery = *verdict.error;  // counted by whoever asked
+      if (waiting.erase(name) == 0) return Spool::Fate::refused;
+      sum.add(*verdict.error);  // counted by whoever asked
       return Spool::Fate::delivered;
     }
     if (!suspect.empty() || !is_suspect(name, verdict)) return Spool::Fate::kept;
     suspect = name;
     return Spool::Fate::passed_over;
-  });
-  return delivery;
+  };
+  if (Clock::now() >= not_before_) options_.spool->deliver(attempt);
+  for (std::size_t left = waiting.size(); left > 0; --left) sum.add(Delivery::waits);
 }
 
 // A parcel that a server cannot digest must not keep all others waiting. When the one behind it is taken, it

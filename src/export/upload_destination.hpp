@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -30,7 +31,8 @@ struct UploadOptions {
 
 // Posts each batch to a peer. What may pass is tried again, after a random pause that grows, or the one that
 // the peer asks for, if there is time before the next batch. What nobody took waits in the spool, and goes
-// first when the peer is back: batches arrive in order. Who asked for a longer pause gets it, in the spool.
+// first when the peer is back: batches arrive in order, and so do the parcels of each. Who asked for a longer
+// pause gets it, in the spool.
 class UploadDestination final : public Destination {
  public:
   UploadDestination(Peer peer, UploadOptions options)
@@ -44,14 +46,32 @@ class UploadDestination final : public Destination {
  private:
   using Clock = std::chrono::steady_clock;
 
+  using Parcels = std::span<const Parcel>;
+
+  // What became of several parcels: an error if one is lost, the first; they wait if one does.
+  class Sum {
+   public:
+    void add(Result<Delivery> delivery);
+    [[nodiscard]] Result<Delivery> total() &&;
+
+   private:
+    std::optional<Error> first_error_;
+    std::uint64_t lost_ = 0, parcels_ = 0;
+    Delivery least_ = Delivery::arrived;
+  };
+
   // Behind those that wait, which are tried first.
-  Result<Delivery> line_up(const Parcel& parcel, Clock::time_point end);
-  Result<Delivery> post_or_keep(const Parcel& parcel, Clock::time_point end);
+  void line_up(Parcels parcels, Clock::time_point end, Sum& sum);
+  // One after the other. Where the peer fails, the rest waits: it is not asked as often as there are parcels.
+  void post_or_keep(Parcels parcels, Clock::time_point end, Sum& sum);
+  Result<Delivery> keep_after(const Parcel& parcel, const Verdict& verdict);
+  Result<Delivery> keep_or_post(const Parcel& parcel, Clock::time_point end);
+  Result<Delivery> post_without_keeping(const Parcel& parcel, Clock::time_point end, const Error& why);
   // Whether others wait, or the peer wants to be left alone for a while.
   [[nodiscard]] bool must_wait() const;
   Result<std::string> keep(const Parcel& parcel);
-  // Returns what became of the parcel of this name.
-  Result<Delivery> deliver_waiting(const std::string& own, Clock::time_point end);
+  // Adds what became of the parcels of these names.
+  void deliver_waiting(const std::set<std::string>& own, Clock::time_point end, Sum& sum);
   [[nodiscard]] Verdict post(const Parcel& parcel, Clock::time_point end);
   [[nodiscard]] Verdict attempt(const Parcel& parcel, Clock::time_point end) const;
   // False when there would be no time left, or when told to give up.

@@ -23,7 +23,9 @@ std::string_view take_until(std::string_view& text, char end) {
   return part;
 }
 
-std::string_view value_of(std::string_view environment, std::string_view variable) {
+}  // namespace
+
+std::string_view variable_in_environment(std::string_view environment, std::string_view variable) {
   while (!environment.empty()) {
     const std::string_view entry = take_until(environment, '\0');
     if (entry.size() > variable.size() && entry.starts_with(variable) && entry[variable.size()] == '=')
@@ -32,13 +34,12 @@ std::string_view value_of(std::string_view environment, std::string_view variabl
   return {};
 }
 
-// "service.name=shop,service.version=2": the OpenTelemetry specification's list of resource attributes.
-std::string_view service_among(std::string_view attributes) {
+std::string_view resource_attribute(std::string_view attributes, std::string_view name) {
   while (!attributes.empty()) {
     std::string_view attribute = take_until(attributes, ',');
     std::string_view key = take_until(attribute, '=');
     while (key.starts_with(' ')) key.remove_prefix(1);
-    if (key == "service.name") return attribute;
+    if (key == name) return attribute;
   }
   return {};
 }
@@ -55,12 +56,12 @@ std::string fit_to_be_shown(std::string_view text) {
   return shown;
 }
 
-}  // namespace
-
 std::string service_in_environment(std::string_view environment) {
   for (const std::string_view value :
-       {value_of(environment, "DD_SERVICE"), value_of(environment, "OTEL_SERVICE_NAME"),
-        service_among(value_of(environment, "OTEL_RESOURCE_ATTRIBUTES"))}) {
+       {variable_in_environment(environment, "DD_SERVICE"),
+        variable_in_environment(environment, "OTEL_SERVICE_NAME"),
+        resource_attribute(variable_in_environment(environment, "OTEL_RESOURCE_ATTRIBUTES"),
+                           "service.name")}) {
     if (std::string name = fit_to_be_shown(value); !name.empty()) return name;
   }
   return {};
@@ -80,7 +81,7 @@ std::string read_executable_name(Pid pid) {
 
 std::string read_variable(Pid pid, std::string_view name) {
   const auto environment = read_file(fmt::format("/proc/{}/environ", to_int(pid)), kMaxEnvironmentBytes);
-  return std::string(environment ? value_of(*environment, name) : "");
+  return std::string(environment ? variable_in_environment(*environment, name) : "");
 }
 
 std::shared_ptr<const ServiceName> read_service_name(Pid pid, std::shared_ptr<const ServiceName> inherited) {

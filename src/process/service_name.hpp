@@ -19,6 +19,13 @@ struct ServiceName {
 // shown is left out, and what is too long is cut.
 std::string service_in_environment(std::string_view environment);
 
+// The value of a variable in the bytes of /proc/PID/environ; empty without it.
+std::string_view variable_in_environment(std::string_view environment, std::string_view variable);
+// Among "service.name=shop,service.version=2", OpenTelemetry's list of resource attributes; empty without it.
+std::string_view resource_attribute(std::string_view attributes, std::string_view name);
+// On one line, and not too long: a process can write what it likes.
+std::string fit_to_be_shown(std::string_view text);
+
 // A variable as the process got it when it started; empty without it, and where we may not look. The process
 // can write there what it likes.
 std::string read_variable(Pid pid, std::string_view name);

@@ -1,0 +1,177 @@
+#include "profile/split.hpp"
+
+#include <utility>
+
+#include "profile/dense_index.hpp"
+#include "profile/hash.hpp"
+#include "profile/labels.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// Labels of one sample, as indices of strings, of which a profile has each once.
+struct OriginLabels {
+  std::int64_t pid = 0;
+  StringIndex service = 0, container_id = 0, cgroup = 0;
+
+  friend bool operator==(const OriginLabels&, const OriginLabels&) = default;
+};
+
+std::uint64_t hash_of_origin(const OriginLabels& labels) {
+  return hash_mix(hash_mix(static_cast<std::uint64_t>(labels.pid), labels.service),
+                  hash_mix(labels.container_id, labels.cgroup));
+}
+
+// The keys that matter here, found once.
+class OriginKeys {
+ public:
+  explicit OriginKeys(const Profile& profile) : kinds_(profile.strings.size(), Kind::other) {
+    for (std::size_t i = 0; i < profile.strings.size(); ++i) {
+      const std::string_view text = profile.strings[i];
+      if (text == kProcessIdLabel) kinds_[i] = Kind::pid;
+      if (text == kServiceLabel) kinds_[i] = Kind::service;
+      if (text == kContainerIdLabel) kinds_[i] = Kind::container;
+      if (text == kCgroupLabel) kinds_[i] = Kind::cgroup;
+    }
+  }
+
+  [[nodiscard]] OriginLabels read(const ProfileSample& sample) const {
+    OriginLabels labels;
+    for (const ProfileLabel& label : sample.labels) {
+      const Kind kind = kinds_[label.key];
+      if (kind == Kind::pid) labels.pid = label.number;
+      if (kind == Kind::service) labels.service = label.text;
+      if (kind == Kind::container) labels.container_id = label.text;
+      if (kind == Kind::cgroup) labels.cgroup = label.text;
+    }
+    return labels;
+  }
+
+ private:
+  enum class Kind : std::uint8_t { other, pid, service, container, cgroup };
+  std::vector<Kind> kinds_;
+};
+
+}  // namespace
+
+SampleOrigins origins_of(const Profile& profile) {
+  SampleOrigins origins;
+  origins.of_sample.reserve(profile.samples.size());
+  const OriginKeys keys(profile);
+  std::vector<OriginLabels> known;
+  DenseIndex index;
+  for (const ProfileSample& sample : profile.samples) {
+    const OriginLabels labels = keys.read(sample);
+    const std::uint64_t hash = hash_of_origin(labels);
+    std::uint32_t at = index.find(hash, [&](std::uint32_t position) { return known[position] == labels; });
+    if (at == DenseIndex::kNotFound) {
+      at = index.append(hash);
+      known.push_back(labels);
+      origins.all.push_back({labels.pid, profile.text(labels.service), profile.text(labels.container_id),
+                             profile.text(labels.cgroup)});
+    }
+    origins.of_sample.push_back(at);
+  }
+  return origins;
+}
+
+bool ProfileCutter::Renumbering::use(std::uint32_t entry) {
+  if (numbers_[entry] != kUnused) return false;
+  numbers_[entry] = static_cast<std::uint32_t>(used_.size());
+  used_.push_back(entry);
+  return true;
+}
+
+void ProfileCutter::Renumbering::forget() {
+  for (std::uint32_t entry : used_) numbers_[entry] = kUnused;
+  used_.clear();
+}
+
+ProfileCutter::ProfileCutter(const Profile& profile, std::span<const std::uint32_t> share_of_sample,
+                             std::size_t shares)
+    : from_(profile),
+      samples_(share_of_sample.size()),
+      ends_(shares + 1),
+      strings_(profile.strings.size()),
+      mappings_(profile.mappings.size()),
+      functions_(profile.functions.size()),
+      locations_(profile.locations.size()) {
+  for (std::uint32_t share : share_of_sample) ends_[share + 1]++;
+  for (std::size_t share = 0; share < shares; ++share) ends_[share + 1] += ends_[share];
+  std::vector<std::size_t> next(ends_.begin(), ends_.end() - 1);
+  for (std::uint32_t sample = 0; sample < share_of_sample.size(); ++sample)
+    samples_[next[share_of_sample[sample]]++] = sample;
+}
+
+Profile ProfileCutter::cut(std::size_t share, bool has_comments) {
+  made_.strings.clear();
+  text(0);
+  add_header(has_comments);
+  made_.samples.reserve(ends_[share + 1] - ends_[share]);
+  for (std::size_t at = ends_[share]; at < ends_[share + 1]; ++at) add_sample(from_.samples[samples_[at]]);
+  for (Renumbering* table : {&strings_, &mappings_, &functions_, &locations_}) table->forget();
+  return std::exchange(made_, Profile());
+}
+
+void ProfileCutter::add_header(bool has_comments) {
+  const auto value_type = [&](const ValueType& type) { return ValueType{text(type.type), text(type.unit)}; };
+  for (const ValueType& type : from_.value_types) made_.value_types.push_back(value_type(type));
+  made_.period_type = value_type(from_.period_type);
+  made_.period = from_.period;
+  made_.time_ns = from_.time_ns;
+  made_.duration_ns = from_.duration_ns;
+  made_.default_value_type = text(from_.default_value_type);
+  made_.doc_url = text(from_.doc_url);
+  if (!has_comments) return;
+  for (StringIndex comment : from_.comments) made_.comments.push_back(text(comment));
+}
+
+void ProfileCutter::add_sample(const ProfileSample& sample) {
+  made_.samples.push_back(sample);
+  ProfileSample& made = made_.samples.back();
+  for (std::uint32_t& entry : made.locations) entry = location(entry);
+  for (ProfileLabel& label : made.labels) {
+    label.key = text(label.key);
+    label.text = text(label.text);
+    label.unit = text(label.unit);
+  }
+}
+
+StringIndex ProfileCutter::text(StringIndex index) {
+  if (strings_.use(index)) made_.strings.push_back(from_.strings[index]);
+  return strings_[index];
+}
+
+std::uint32_t ProfileCutter::location(std::uint32_t index) {
+  if (locations_.use(index)) {
+    ProfileLocation made = from_.locations[index];
+    if (made.mapping != kNoMapping) made.mapping = mapping(made.mapping);
+    for (ProfileLine& line : made.lines) line.function = function(line.function);
+    made_.locations.push_back(std::move(made));
+  }
+  return locations_[index];
+}
+
+std::uint32_t ProfileCutter::function(std::uint32_t index) {
+  if (functions_.use(index)) {
+    ProfileFunction made = from_.functions[index];
+    made.name = text(made.name);
+    made.system_name = text(made.system_name);
+    made.file = text(made.file);
+    made_.functions.push_back(made);
+  }
+  return functions_[index];
+}
+
+std::uint32_t ProfileCutter::mapping(std::uint32_t index) {
+  if (mappings_.use(index)) {
+    ProfileMapping made = from_.mappings[index];
+    made.path = text(made.path);
+    made.build_id = text(made.build_id);
+    made_.mappings.push_back(made);
+  }
+  return mappings_[index];
+}
+
+}  // namespace ddprof

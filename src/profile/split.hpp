@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "profile/profile.hpp"
+
+namespace ddprof {
+
+// Whose a sample is, by its labels. The texts are the profile's.
+struct SampleOrigin {
+  std::int64_t pid = 0;
+  std::string_view service, container_id, cgroup;
+
+  friend bool operator==(const SampleOrigin&, const SampleOrigin&) = default;
+};
+
+// All that a profile has samples of.
+struct SampleOrigins {
+  std::vector<SampleOrigin> all;         // in order of their first sample
+  std::vector<std::uint32_t> of_sample;  // positions in `all`
+};
+
+SampleOrigins origins_of(const Profile& profile);
+
+// Cuts a profile into shares. Each sample is in one of them, whole and in its order, so that values add up;
+// tables hold what the share uses and nothing else. All shares together cost one walk through the profile.
+class ProfileCutter {
+ public:
+  // `share_of_sample` has a number below `shares` for each sample. The profile outlives the cutter.
+  ProfileCutter(const Profile& profile, std::span<const std::uint32_t> share_of_sample, std::size_t shares);
+
+  // Comments speak of the whole profile: one share has them, or none.
+  [[nodiscard]] Profile cut(std::size_t share, bool has_comments);
+
+ private:
+  static constexpr std::uint32_t kUnused = 0xffffffff;
+
+  // New numbers for one table of the profile, given in order of use and forgotten after each share.
+  class Renumbering {
+   public:
+    explicit Renumbering(std::size_t entries) : numbers_(entries, kUnused) {}
+
+    // Whether it is used for the first time.
+    bool use(std::uint32_t entry);
+    [[nodiscard]] std::uint32_t operator[](std::uint32_t entry) const { return numbers_[entry]; }
+    void forget();
+
+   private:
+    std::vector<std::uint32_t> numbers_;
+    std::vector<std::uint32_t> used_;
+  };
+
+  StringIndex text(StringIndex index);
+  std::uint32_t location(std::uint32_t index);
+  std::uint32_t function(std::uint32_t index);
+  std::uint32_t mapping(std::uint32_t index);
+  void add_header(bool has_comments);
+  void add_sample(const ProfileSample& sample);
+
+  const Profile& from_;
+  std::vector<std::uint32_t> samples_;  // by share
+  std::vector<std::size_t> ends_;       // of shares in it
+  Renumbering strings_, mappings_, functions_, locations_;
+  Profile made_;
+};
+
+}  // namespace ddprof
