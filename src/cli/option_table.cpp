@@ -117,7 +117,7 @@ const auto kRows = std::to_array<OptionRow>({
      .level = Level::extended, .help = "send to an agent on this machine that nobody named: its socket, or port 8126", .takes_word = true},
     {.name = "split-services", .environment = "DD_PROFILING_SPLIT_SERVICES", .slot = &Options::split_services,
      .group = Group::upload, .level = Level::extended,
-     .help = "with -g: an upload for each service in each container, in place of one for the host", .takes_word = true},
+     .help = "with -g: an upload for each service in each container, in place of one for the host"},
     {.name = "agentless", .environment = "DD_PROFILING_AGENTLESS", .slot = &Options::agentless,
      .group = Group::upload, .level = Level::extended, .help = "send to the intake, without an agent",
      .takes_word = true},

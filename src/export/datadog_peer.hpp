@@ -19,7 +19,7 @@ struct DatadogOptions {
   HttpHeaders headers;  // whose profiles they are: container, entity
   // With what the target says of itself by now; may be missing.
   std::function<DatadogIdentity(DatadogIdentity)> as_published;
-  std::shared_ptr<HostShares> shares;                // null: one upload for all that there is in a batch
+  std::shared_ptr<HostShares> shares = {};           // null: one upload for all that there is in a batch
   std::function<std::string()> new_runtime_id = {};  // for each share but the host's own
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "profile/labels.hpp"
+#include "profile/profile_builder.hpp"
 
 namespace ddprof {
 namespace {
@@ -97,6 +98,58 @@ TEST(DatadogPeer, DeclaresContainersWhereSamplesHaveThem) {
   const std::string tag = "ddprof.custom_ctx:container_id";
   EXPECT_THAT(packed(at_agent()).body, Not(HasSubstr(tag)));
   EXPECT_THAT(packed(at_agent(), {"", std::string(kContainerIdLabel)}).body, HasSubstr(tag));
+}
+
+Profile profile_of_two_services() {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("samples", "count"),
+                                   builder.value_type("cpu", "nanoseconds")};
+  const auto add = [&](std::int64_t pid, std::string_view service) {
+    std::vector<ProfileLabel> labels = {builder.number_label(kProcessIdLabel, pid)};
+    if (!service.empty()) labels.push_back(builder.text_label(kServiceLabel, service));
+    if (!service.empty()) labels.push_back(builder.text_label(kContainerIdLabel, "c1"));
+    builder.add_sample({{builder.add_named_location("main")}, {1, 10}, std::move(labels)});
+  };
+  add(7, "shop");
+  add(0, "");
+  return std::move(builder).build();
+}
+
+TEST(DatadogPeer, SendsEachShareOfAHostAsItsOwn) {
+  DatadogOptions options = at_agent();
+  options.identity = {.service = "host", .environment = "prod", .version = "1", .runtime_id = "run"};
+  options.headers = {};
+  options.new_runtime_id = [] { return std::string("another"); };
+  options.shares = std::make_shared<HostShares>([](std::span<const SampleOrigin> origins) {
+    std::vector<ShareIdentity> identities(origins.size());
+    identities.at(0) = {.service = "shop",
+                        .environment = "test",
+                        .version = "2",
+                        .container_id = "c1",
+                        .entity_id = "ci-c1",
+                        .external_environment = "it-false"};
+    return identities;
+  });
+  const Peer peer = datadog_peer(options);
+  for (std::uint64_t batch = 0; batch < 2; ++batch) {
+    const auto parcels = peer.pack(Batch::of(profile_of_two_services(), batch));
+    ASSERT_EQ(parcels.size(), 2U);
+    const Parcel& shop = parcels[0].value();
+    EXPECT_EQ(shop.headers, (HttpHeaders{{"Datadog-Container-ID", "c1"},
+                                         {"Datadog-Entity-ID", "ci-c1"},
+                                         {"Datadog-External-Env", "it-false"}}));
+    for (const char* tag :
+         {"service:shop,", "env:test,", "version:2,", "runtime-id:another,", "process_id:7,"})
+      EXPECT_THAT(shop.body, HasSubstr(tag));
+    EXPECT_THAT(shop.body, HasSubstr(fmt::format("profile_seq:{},", batch)));
+    EXPECT_THAT(shop.body, Not(HasSubstr("ddprof.custom_ctx")));
+    const Parcel& host = parcels[1].value();
+    EXPECT_EQ(host.headers, HttpHeaders{});
+    for (const char* tag : {"service:host,", "env:prod,", "version:1,", "runtime-id:run,"})
+      EXPECT_THAT(host.body, HasSubstr(tag));
+    EXPECT_THAT(host.body, HasSubstr(fmt::format("profile_seq:{},", batch)));
+    EXPECT_THAT(host.body, Not(HasSubstr("process_id:")));
+  }
 }
 
 }  // namespace

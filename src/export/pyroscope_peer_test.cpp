@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "encode/pprof.hpp"
+#include "export/percent_code.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 
@@ -68,6 +69,24 @@ TEST(PyroscopePeer, TriesAgainWhatMayPass) {
   const Peer peer = pyroscope_peer(shop());
   for (unsigned status : {408U, 429U, 500U, 503U}) EXPECT_TRUE(peer.may_pass(status)) << status;
   for (unsigned status : {400U, 401U, 413U, 422U}) EXPECT_FALSE(peer.may_pass(status)) << status;
+}
+
+TEST(PyroscopePeer, SendsEachShareOfAHostByItsName) {
+  PyroscopeOptions options = shop();
+  options.application = "host";
+  options.labels.emplace_back("version", "1");
+  options.shares = std::make_shared<HostShares>([](std::span<const SampleOrigin> origins) {
+    std::vector<ShareIdentity> identities(origins.size());
+    identities.at(0).service = "bank";
+    identities.at(0).environment = "test";
+    identities.at(0).container_id = "c1";
+    return identities;
+  });
+  const auto parcels = pyroscope_peer(options).pack(timeline(2));
+  ASSERT_EQ(parcels.size(), 1U);
+  EXPECT_THAT(
+      parcels[0]->query,
+      testing::StartsWith("name=" + percent_encoded("bank{container_id=c1,env=test,host=a b}") + "&"));
 }
 
 }  // namespace

@@ -38,11 +38,12 @@ class ShareStreams {
     std::uint64_t last_batch = 0;
   };
 
+  [[nodiscard]] Stream begun(const ShareIdentity& identity) const;
   void forget_oldest();
 
   std::string host_id_;
   std::function<std::string()> new_id_;
-  std::uint64_t batch_ = 0;
+  std::uint64_t batch_ = 0, first_batch_ = 0;
   bool has_batch_ = false;
   std::map<ShareIdentity, Stream> streams_;
 };

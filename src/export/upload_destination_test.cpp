@@ -370,5 +370,109 @@ TEST(UploadDestination, ARefusedKeyKeepsBatchesWaitingAndARefusedBatchDoesNot) {
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 2)).value_or(Delivery::waits), Delivery::arrived);
 }
 
+// A batch that a peer gets as four parcels, "0" to "3".
+Peer with_four_parcels(Peer peer) {
+  peer.pack = [](const Batch& batch) {
+    std::vector<Result<Parcel>> parcels;
+    for (int i = 0; i < 4; ++i) {
+      Parcel parcel;
+      parcel.sequence = batch.sequence;
+      parcel.content_type = "text/plain";
+      parcel.body = fmt::format("{}-{}", batch.sequence, i);
+      parcels.emplace_back(std::move(parcel));
+    }
+    return parcels;
+  };
+  return peer;
+}
+
+class UploadOfShares : public testing::Test {
+ protected:
+  UploadOptions with_spool() {
+    UploadOptions options;
+    options.spool = Spool::open(scratch_.path("spool"), {}).value();
+    return options;
+  }
+
+ private:
+  ScratchFolder scratch_;
+};
+
+TEST_F(UploadOfShares, ArriveInTheirOrder) {
+  Agent agent({std::string(kTaken)});
+  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::arrived);
+  EXPECT_THAT(agent.bodies(), testing::ElementsAre("0-0", "0-1", "0-2", "0-3"));
+  EXPECT_EQ(destination.counters().arrived, 4U);
+  EXPECT_EQ(destination.counters().bytes, 12U);
+}
+
+TEST_F(UploadOfShares, WaitFromTheOneOnThatAPeerFailedOverAndArriveOnce) {
+  Agent agent({std::string(kTaken), answer(403), std::string(kTaken)});
+  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::waits);
+  EXPECT_EQ(destination.counters().arrived, 1U);
+  EXPECT_EQ(destination.counters().waiting, 3U);
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 1)).value(), Delivery::arrived);
+  EXPECT_THAT(agent.bodies(),
+              testing::ElementsAre("0-0", "0-1", "0-1", "0-2", "0-3", "1-0", "1-1", "1-2", "1-3"));
+  EXPECT_EQ(destination.counters().arrived, 8U);
+  EXPECT_EQ(destination.counters().waiting, 0U);
+  EXPECT_EQ(destination.counters().dropped, 0U);
+}
+
+TEST_F(UploadOfShares, OneThatIsRefusedKeepsNoOtherFromArriving) {
+  Agent agent({std::string(kTaken), answer(413), std::string(kTaken)});
+  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  const auto sent = destination.send(Batch::of(small_profile(), 0));
+  ASSERT_FALSE(sent.ok());
+  EXPECT_THAT(sent.error().message, HasSubstr("answered 413 (1 of 4 uploads are lost)"));
+  EXPECT_THAT(agent.bodies(), testing::ElementsAre("0-0", "0-1", "0-2", "0-3"));
+  EXPECT_EQ(destination.counters().arrived, 3U);
+  EXPECT_EQ(destination.counters().waiting, 0U);
+}
+
+TEST_F(UploadOfShares, OneThatIsRefusedAfterItWaitedIsTheOnlyOneLost) {
+  Agent agent({answer(403), std::string(kTaken), answer(413), std::string(kTaken)});
+  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::waits);
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 1)).value(), Delivery::arrived);
+  EXPECT_EQ(destination.counters().arrived, 7U);
+  EXPECT_EQ(destination.counters().dropped, 1U);
+}
+
+TEST_F(UploadOfShares, OneThatCannotBeMadeKeepsNoOtherFromArriving) {
+  Agent agent({std::string(kTaken)});
+  Peer peer = with_four_parcels(agent.peer());
+  peer.pack = [whole = peer.pack](const Batch& batch) {
+    auto parcels = whole(batch);
+    parcels[2] = make_error(ErrorCode::exhausted, "too large");
+    return parcels;
+  };
+  UploadDestination destination(peer, with_spool());
+  const auto sent = destination.send(Batch::of(small_profile(), 0));
+  ASSERT_FALSE(sent.ok());
+  EXPECT_EQ(sent.error().message, "too large (1 of 4 uploads are lost)");
+  EXPECT_THAT(agent.bodies(), testing::ElementsAre("0-0", "0-1", "0-3"));
+}
+
+TEST_F(UploadOfShares, AreTriedAllWithoutASpool) {
+  Agent agent({answer(403), std::string(kTaken)});
+  UploadDestination destination(with_four_parcels(agent.peer()), {});
+  const auto sent = destination.send(Batch::of(small_profile(), 0));
+  ASSERT_FALSE(sent.ok());
+  EXPECT_THAT(agent.bodies(), testing::ElementsAre("0-0", "0-1", "0-2", "0-3"));
+  EXPECT_EQ(destination.counters().arrived, 3U);
+}
+
+TEST_F(UploadOfShares, AllWaitWhenThereIsNoTime) {
+  Agent agent({std::string(kTaken)});
+  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  destination.give_up();
+  EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::waits);
+  EXPECT_EQ(destination.counters().waiting, 4U);
+  EXPECT_THAT(agent.bodies(), testing::ElementsAre());
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -1,0 +1,164 @@
+"""With -g, each service in each container gets uploads of its own, which add up to the profile of the host."""
+
+import collections
+import contextlib
+import os
+import secrets
+import signal
+import subprocess
+import unittest
+
+import agent
+import harness
+import pprof
+import test_collectors
+
+CGROUPS = "/sys/fs/cgroup"
+
+
+def removed(folder):
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+        return True
+    return False
+
+
+class HostTest(harness.SystemTest):
+    def in_container(self, container, **variables):
+        """A busy process in a control group of this name; None: in the one that we are in."""
+        hierarchy = next((path for path in (os.path.join(CGROUPS, name) for name in ("pids", "unified")) if os.path.ismount(path)), CGROUPS)
+        folder, command = os.path.join(hierarchy, container or ""), [self.puppet("split"), "1", "120"]
+        if container:
+            try:
+                os.mkdir(folder)
+            except OSError as error:
+                self.skipTest("cannot make a control group: %s" % error)
+            self.addCleanup(lambda: harness.wait_for(lambda: removed(folder), 10, "an empty control group"))
+            command = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder, *command]
+        environment = {key: value for key, value in self.environment().items() if not key.startswith(("DD_", "OTEL_"))}
+        target = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=dict(environment, **variables))
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        harness.wait_for(lambda: target.poll() is not None or os.readlink("/proc/%d/exe" % target.pid) == self.puppet("split"), 10, "the target")
+        if target.poll() is not None:
+            self.skipTest("cannot enter a control group")
+        return target.pid
+
+    def three(self):
+        """Two services in containers, and one beside them: by service, its process and container."""
+        Target = collections.namedtuple("Target", "pid container")
+        first, second = secrets.token_hex(32), secrets.token_hex(32)
+        return {"shop": Target(self.in_container(first, DD_SERVICE="shop", DD_ENV="prod", DD_VERSION="2.1", DD_EXTERNAL_ENV="it-false,cn-shop"), first),
+                "bank": Target(self.in_container(second, OTEL_SERVICE_NAME="bank"), second),
+                "split": Target(self.in_container(None), None)}
+
+    @contextlib.contextmanager
+    def host(self, *options):
+        """A profiler of the host, until the end of the block; it must end well."""
+        process = subprocess.Popen([self.binary, "-g", "-u", "1", "-E", "test", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   cwd=self.folder, env=self.environment())
+        try:
+            yield
+            process.send_signal(signal.SIGTERM)
+            output, _ = process.communicate(timeout=30)
+            self.assertEqual(process.returncode, 0, output)
+            self.wait_until_profiler_ends()
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+def streams(posts):
+    """Uploads by their runtime-id."""
+    found = collections.defaultdict(list)
+    for post in posts:
+        found[post.tags["runtime-id"]].append(post)
+    return found
+
+
+def process_ids(profile):
+    return {sample.labels["process_id"] for sample in profile.samples}
+
+
+def has_all(posts, services, periods):
+    return lambda: all(sum(post.tags["service"] == service for post in posts) >= periods for service in services)
+
+
+@unittest.skipUnless(harness.IS_ROOT, "needs root, to see every process")
+class HostServices(HostTest):
+    def assert_belongs(self, post, service, target):
+        self.assertEqual(process_ids(post.profile), {target.pid})
+        self.assertEqual(post.tags["process_id"], str(target.pid))
+        self.assertNotIn("ddprof.custom_ctx", post.tags)
+        container = post.headers.get("Datadog-Container-ID"), post.headers.get("Datadog-Entity-ID")
+        self.assertEqual(container, (target.container, "ci-" + target.container) if target.container else (None, None))
+        wanted = {"shop": ("prod", "2.1", "it-false,cn-shop")}.get(service, ("test", None, None))
+        self.assertEqual((post.tags["env"], post.tags.get("version"), post.headers.get("Datadog-External-Env")), wanted)
+
+    def test_each_service_has_uploads_of_its_own(self):
+        targets, receiver, collector, pyroscope = self.three(), agent.Agent(self), test_collectors.Collector(self), test_collectors.Pyroscope(self)
+        folder = self.path("files")
+        os.makedirs(folder)
+        with self.host("-U", receiver.url, "--otlp-endpoint", collector.url, "--pyroscope-url", pyroscope.url, "-O", folder + "/", "-V", "9"):
+            harness.wait_for(has_all(receiver.posts, targets, 2), 30, "two periods of each service")
+        self.assertEqual(receiver.problems + collector.problems + pyroscope.problems, [])
+        for service, target in targets.items():
+            mine = [post for post in receiver.posts if post.tags["service"] == service]
+            for post in mine:
+                self.assert_belongs(post, service, target)
+        for posts in streams(receiver.posts).values():
+            self.assertEqual([post.tags["profile_seq"] for post in posts], [str(i) for i in range(len(posts))])
+            self.assertEqual(len({post.tags["service"] for post in posts}), 1)
+        self.assert_adds_up(folder, receiver, collector, pyroscope)
+        self.assert_collector_sees(collector, targets)
+        self.assertLessEqual({("shop", targets["shop"].container, "prod", "2.1"), ("bank", targets["bank"].container, "test", None)},
+                             {(post.application, post.labels.get("container_id"), post.labels.get("env"), post.labels.get("version")) for post in pyroscope.posts})
+
+    def assert_adds_up(self, folder, receiver, collector, pyroscope):
+        """In each period: to the nanosecond."""
+        files = [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".pb.gz")]
+        whole = {file.time_ns: pprof.total(file, harness.CPU) for file in files}
+        for posts, column in ((receiver.posts, agent.CPU), (pyroscope.posts, harness.CPU)):
+            sums = collections.Counter()
+            for post in posts:
+                sums[post.profile.time_ns] += pprof.total(post.profile, column)
+            self.assertEqual(dict(sums), whole)
+        self.assertEqual(collector.sums(), list(whole.values()), "one request for each period")
+
+    def assert_collector_sees(self, collector, targets):
+        for post in collector.posts:
+            seen = {(resource.get("service.name"), resource.get("process.pid"), resource.get("container.id")) for resource in post.resources}
+            self.assertEqual(len(seen), len(post.resources), "a resource for each")
+        wanted = {(service, target.pid, target.container) for service, target in targets.items()}
+        self.assertTrue(any(wanted <= {(resource.get("service.name"), resource.get("process.pid"), resource.get("container.id"))
+                                       for resource in post.resources} for post in collector.posts))
+
+    def test_an_outage_among_the_shares(self):
+        """From the third upload on nobody answers for a while: all arrive, once, and in the order of each service."""
+        targets, requests = self.three(), iter(range(10**6))
+        receiver = agent.Agent(self, answer=lambda handler: 2 <= next(requests) < 6 and (handler.send_error(403) or True))
+        folder = self.path("outage")
+        os.makedirs(folder)
+        with self.host("-U", receiver.url, "-O", folder + "/", "--spool-dir", self.path("spool")):
+            harness.wait_for(has_all(receiver.posts, targets, 3), 30, "three periods of each service")
+        for posts in streams(receiver.posts).values():
+            self.assertEqual([post.tags["profile_seq"] for post in posts], [str(i) for i in range(len(posts))])
+        files = [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".pb.gz")]
+        self.assertEqual(sum(pprof.total(post.profile, agent.CPU) for post in receiver.posts), sum(pprof.total(file, harness.CPU) for file in files))
+
+    def test_one_upload_for_all_if_wanted(self):
+        receiver = agent.Agent(self)
+        container = secrets.token_hex(32)
+        self.in_container(container, DD_SERVICE="shop")
+        with self.host("--no-split-services", "-U", receiver.url):
+            receiver.wait_for_posts(2)
+        self.assertEqual({post.tags["service"] for post in receiver.posts}, {"host"})
+        self.assertEqual(len({post.profile.time_ns for post in receiver.posts}), len(receiver.posts))
+        self.assertIn("ddprof.custom_ctx:container_id", receiver.posts[0].event["tags_profiler"])
+        self.assertIn(container, {sample.labels.get("container_id") for post in receiver.posts for sample in post.profile.samples})
+        self.assertNotIn("Datadog-Container-ID", receiver.posts[0].headers)
+
+
+if __name__ == "__main__":
+    unittest.main()
