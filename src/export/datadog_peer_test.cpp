@@ -141,13 +141,13 @@ TEST(DatadogPeer, SendsEachShareOfAHostAsItsOwn) {
     for (const char* tag :
          {"service:shop,", "env:test,", "version:2,", "runtime-id:another,", "process_id:7,"})
       EXPECT_THAT(shop.body, HasSubstr(tag));
-    EXPECT_THAT(shop.body, HasSubstr(fmt::format("profile_seq:{},", batch)));
+    EXPECT_THAT(shop.body, HasSubstr(fmt::format("profile_seq:{}\"", batch)));
     EXPECT_THAT(shop.body, Not(HasSubstr("ddprof.custom_ctx")));
     const Parcel& host = parcels[1].value();
     EXPECT_EQ(host.headers, HttpHeaders{});
     for (const char* tag : {"service:host,", "env:prod,", "version:1,", "runtime-id:run,"})
       EXPECT_THAT(host.body, HasSubstr(tag));
-    EXPECT_THAT(host.body, HasSubstr(fmt::format("profile_seq:{},", batch)));
+    EXPECT_THAT(host.body, HasSubstr(fmt::format("profile_seq:{}\"", batch)));
     EXPECT_THAT(host.body, Not(HasSubstr("process_id:")));
   }
 }

@@ -69,6 +69,11 @@ bool UploadDestination::must_wait() const {
   return options_.spool && (Clock::now() < not_before_ || !options_.spool->is_empty());
 }
 
+// What is begun too late may be taken by a peer whose answer nobody hears any more, and be sent twice.
+bool UploadDestination::is_late(Clock::time_point end) const {
+  return Clock::now() >= end - options_.patience / 4;
+}
+
 void UploadDestination::line_up(Parcels parcels, Clock::time_point end, Sum& sum) {
   std::set<std::string> kept;
   std::vector<std::pair<const Parcel*, Error>> homeless;
@@ -104,7 +109,7 @@ void UploadDestination::post_or_keep(Parcels parcels, Clock::time_point end, Sum
     const Verdict verdict = post(parcel, end);
     tell(verdict);
     const bool is_outage = verdict.error && verdict.kind != Verdict::Kind::refused;
-    must_line_up = options_.spool && (is_outage || Clock::now() >= end);
+    must_line_up = options_.spool && (is_outage || is_late(end));
     sum.add(is_outage && options_.spool ? keep_after(parcel, verdict) : delivery_of(verdict));
   }
 }
@@ -136,7 +141,7 @@ void UploadDestination::deliver_waiting(const std::set<std::string>& own, Clock:
   std::set<std::string> waiting = own;
   std::string suspect;
   const auto attempt = [&](const std::string& name, const Parcel& parcel) {
-    if (Clock::now() >= end) return Spool::Fate::kept;
+    if (is_late(end)) return Spool::Fate::kept;
     const Verdict verdict = post(parcel, end);
     tell(verdict);
     if (verdict.kind == Verdict::Kind::taken) {

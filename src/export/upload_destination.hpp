@@ -69,6 +69,8 @@ class UploadDestination final : public Destination {
   Result<Delivery> post_without_keeping(const Parcel& parcel, Clock::time_point end, const Error& why);
   // Whether others wait, or the peer wants to be left alone for a while.
   [[nodiscard]] bool must_wait() const;
+  // Whether there is too little time to begin with another parcel.
+  [[nodiscard]] bool is_late(Clock::time_point end) const;
   Result<std::string> keep(const Parcel& parcel);
   // Adds what became of the parcels of these names.
   void deliver_waiting(const std::set<std::string>& own, Clock::time_point end, Sum& sum);

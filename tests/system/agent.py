@@ -67,10 +67,10 @@ class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 class Agent:
     """Listens at a port of loopback, a given one or any, or at the path of a socket. `answer(handler)` may answer in place of the
-    agent when it returns True; `handler.body` is what came."""
+    agent when it returns True; `handler.body` is what came. One that is lazy answers at once: what came is read by read()."""
 
-    def __init__(self, test, port=0, path=None, answer=lambda handler: False, certificate=None, parse=parse):
-        agent, self.posts, self.problems, self.requests = self, [], [], 0
+    def __init__(self, test, port=0, path=None, answer=lambda handler: False, certificate=None, parse=parse, is_lazy=False):
+        agent, self.posts, self.problems, self.requests, self.parse = self, [], [], 0, parse
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
@@ -79,7 +79,8 @@ class Agent:
                 if answer(self):
                     return
                 try:
-                    agent.posts.append(parse(self.path, self.headers, body))
+                    request = self.path, self.headers, body
+                    agent.posts.append(request if is_lazy else parse(*request))
                 except Exception as error:
                     agent.problems.append(error)
                 self.send_response(200)
@@ -110,6 +111,10 @@ class Agent:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+
+    def read(self):
+        self.posts = [self.parse(*request) for request in self.posts]
+        return self.posts
 
     def wait_for_posts(self, count):
         return harness.wait_for(lambda: len(self.posts) >= count and self.posts, 30, "%d profiles at the agent" % count)

@@ -55,7 +55,7 @@ class HostTest(harness.SystemTest):
     @contextlib.contextmanager
     def host(self, *options):
         """A profiler of the host, until the end of the block; it must end well."""
-        process = subprocess.Popen([self.binary, "-g", "-u", "1", "-E", "test", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        process = subprocess.Popen([self.binary, "-g", "-E", "test", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                    cwd=self.folder, env=self.environment())
         try:
             yield
@@ -69,20 +69,19 @@ class HostTest(harness.SystemTest):
             process.stdout.close()
 
 
-def streams(posts):
-    """Uploads by their runtime-id."""
-    found = collections.defaultdict(list)
-    for post in posts:
-        found[post.tags["runtime-id"]].append(post)
-    return found
+def files_in(folder):
+    return [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".pb.gz")]
 
 
 def process_ids(profile):
     return {sample.labels["process_id"] for sample in profile.samples}
 
 
-def has_all(posts, services, periods):
-    return lambda: all(sum(post.tags["service"] == service for post in posts) >= periods for service in services)
+def wait_for_periods(receiver, services, periods):
+    def have_come():
+        bodies = [body for _, _, body in list(receiver.posts)]
+        return all(sum(b"service:%s," % service.encode() in body for body in bodies) >= periods for service in services)
+    harness.wait_for(have_come, 40, "%d periods of each service" % periods)
 
 
 @unittest.skipUnless(harness.IS_ROOT, "needs root, to see every process")
@@ -97,29 +96,38 @@ class HostServices(HostTest):
         self.assertEqual((post.tags["env"], post.tags.get("version"), post.headers.get("Datadog-External-Env")), wanted)
 
     def test_each_service_has_uploads_of_its_own(self):
-        targets, receiver, collector, pyroscope = self.three(), agent.Agent(self), test_collectors.Collector(self), test_collectors.Pyroscope(self)
+        targets = self.three()
+        kinds = agent.Agent, test_collectors.Collector, test_collectors.Pyroscope
+        receiver, collector, pyroscope = receivers = [kind(self, is_lazy=True) for kind in kinds]
         folder = self.path("files")
         os.makedirs(folder)
-        with self.host("-U", receiver.url, "--otlp-endpoint", collector.url, "--pyroscope-url", pyroscope.url, "-O", folder + "/", "-V", "9"):
-            harness.wait_for(has_all(receiver.posts, targets, 2), 30, "two periods of each service")
-        self.assertEqual(receiver.problems + collector.problems + pyroscope.problems, [])
+        with self.host("-u", "3", "-U", receiver.url, "--otlp-endpoint", collector.url, "--pyroscope-url", pyroscope.url, "-O", folder + "/", "-V", "9"):
+            wait_for_periods(receiver, targets, 1)
+        posts, *_ = [each.read() for each in receivers]
         for service, target in targets.items():
-            mine = [post for post in receiver.posts if post.tags["service"] == service]
+            mine = [post for post in posts if post.tags["service"] == service]
+            self.assertEqual(len(mine), 2, "one period, and what was left at the end")
             for post in mine:
                 self.assert_belongs(post, service, target)
-        for posts in streams(receiver.posts).values():
-            self.assertEqual([post.tags["profile_seq"] for post in posts], [str(i) for i in range(len(posts))])
-            self.assertEqual(len({post.tags["service"] for post in posts}), 1)
-        self.assert_adds_up(folder, receiver, collector, pyroscope)
+        self.assert_streams(posts)
+        self.assert_adds_up(folder, posts, collector, pyroscope)
         self.assert_collector_sees(collector, targets)
         self.assertLessEqual({("shop", targets["shop"].container, "prod", "2.1"), ("bank", targets["bank"].container, "test", None)},
                              {(post.application, post.labels.get("container_id"), post.labels.get("env"), post.labels.get("version")) for post in pyroscope.posts})
 
-    def assert_adds_up(self, folder, receiver, collector, pyroscope):
+    def assert_streams(self, posts):
+        """Each service counts its own, from 0, without gaps and without repeating itself."""
+        streams = collections.defaultdict(list)
+        for post in posts:
+            streams[post.tags["runtime-id"]].append(post)
+        for posts in streams.values():
+            self.assertEqual([post.tags["profile_seq"] for post in posts], [str(i) for i in range(len(posts))])
+            self.assertEqual(len({(post.tags["service"], post.headers.get("Datadog-Container-ID")) for post in posts}), 1)
+
+    def assert_adds_up(self, folder, posts, collector, pyroscope):
         """In each period: to the nanosecond."""
-        files = [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".pb.gz")]
-        whole = {file.time_ns: pprof.total(file, harness.CPU) for file in files}
-        for posts, column in ((receiver.posts, agent.CPU), (pyroscope.posts, harness.CPU)):
+        whole = {file.time_ns: pprof.total(file, harness.CPU) for file in files_in(folder)}
+        for posts, column in ((posts, agent.CPU), (pyroscope.posts, harness.CPU)):
             sums = collections.Counter()
             for post in posts:
                 sums[post.profile.time_ns] += pprof.total(post.profile, column)
@@ -135,25 +143,24 @@ class HostServices(HostTest):
                                        for resource in post.resources} for post in collector.posts))
 
     def test_an_outage_among_the_shares(self):
-        """From the third upload on nobody answers for a while: all arrive, once, and in the order of each service."""
+        """From the third upload on nobody is let in for a while: all arrive, once, and in the order of each service."""
         targets, requests = self.three(), iter(range(10**6))
-        receiver = agent.Agent(self, answer=lambda handler: 2 <= next(requests) < 6 and (handler.send_error(403) or True))
+        receiver = agent.Agent(self, is_lazy=True, answer=lambda handler: next(requests) in (2, 3) and (handler.send_error(403) or True))
         folder = self.path("outage")
         os.makedirs(folder)
-        with self.host("-U", receiver.url, "-O", folder + "/", "--spool-dir", self.path("spool")):
-            harness.wait_for(has_all(receiver.posts, targets, 3), 30, "three periods of each service")
-        for posts in streams(receiver.posts).values():
-            self.assertEqual([post.tags["profile_seq"] for post in posts], [str(i) for i in range(len(posts))])
-        files = [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".pb.gz")]
-        self.assertEqual(sum(pprof.total(post.profile, agent.CPU) for post in receiver.posts), sum(pprof.total(file, harness.CPU) for file in files))
+        with self.host("-u", "2", "-U", receiver.url, "-O", folder + "/", "--spool-dir", self.path("spool")):
+            wait_for_periods(receiver, targets, 3)
+        self.assertGreater(next(requests), 4, "it happened")
+        posts = receiver.read()
+        self.assert_streams(posts)
+        self.assertEqual(sum(pprof.total(post.profile, agent.CPU) for post in posts), sum(pprof.total(file, harness.CPU) for file in files_in(folder)))
 
     def test_one_upload_for_all_if_wanted(self):
-        receiver = agent.Agent(self)
-        container = secrets.token_hex(32)
+        receiver, container = agent.Agent(self), secrets.token_hex(32)
         self.in_container(container, DD_SERVICE="shop")
-        with self.host("--no-split-services", "-U", receiver.url):
+        with self.host("-u", "1", "-S", "farm", "--no-split-services", "-U", receiver.url):
             receiver.wait_for_posts(2)
-        self.assertEqual({post.tags["service"] for post in receiver.posts}, {"host"})
+        self.assertEqual({post.tags["service"] for post in receiver.posts}, {"farm"})
         self.assertEqual(len({post.profile.time_ns for post in receiver.posts}), len(receiver.posts))
         self.assertIn("ddprof.custom_ctx:container_id", receiver.posts[0].event["tags_profiler"])
         self.assertIn(container, {sample.labels.get("container_id") for post in receiver.posts for sample in post.profile.samples})
