@@ -18,7 +18,7 @@ Profile profile_of_services(std::uint32_t services, std::uint32_t samples) {
     ProfileSample sample;
     for (std::uint32_t depth = 0; depth < 40; ++depth) {
       const std::string name = depth < 20
-                                   ? fmt::format("service_{}_call_{}_{}", service, depth, i / services % 50)
+                                   ? fmt::format("service_{}_call_{}_{}", service, depth, i / services % 20)
                                    : fmt::format("everybody_calls_{}", depth);
       sample.locations.push_back(builder.add_named_location(name));
     }

@@ -51,7 +51,7 @@ class TwoServices {
     std::vector<ProfileLabel> labels = {builder_.number_label(kProcessIdLabel, pid)};
     if (!service.empty()) labels.push_back(builder_.text_label(kServiceLabel, service));
     if (!container.empty()) labels.push_back(builder_.text_label(kContainerIdLabel, container));
-    builder_.add_sample({std::move(stack), {1, value}, std::move(labels)});
+    builder_.add_sample({std::move(stack), {1, value}, std::move(labels), {1000 + value, 2000}, 3});
   }
 
   ProfileBuilder builder_;
@@ -80,7 +80,8 @@ std::string described(const Profile& profile, const ProfileSample& sample) {
   for (const ProfileLabel& label : sample.labels)
     text += fmt::format("{}={}{}{} ", profile.text(label.key), profile.text(label.text), label.number,
                         profile.text(label.unit));
-  return text + fmt::format("{} {}", sample.values[0], sample.values[1]);
+  for (std::int64_t time : sample.times) text += fmt::format("at {} ", time);
+  return text + fmt::format("{} {} of {}", sample.values[0], sample.values[1], sample.events);
 }
 
 std::multiset<std::string> described(const Profile& profile) {
