@@ -1,5 +1,7 @@
 #include "cli/otlp_choice.hpp"
 
+#include <utility>
+
 #include "cli/agent_choice.hpp"
 #include "cli/foreign_setting.hpp"
 #include "cli/option_table.hpp"
@@ -90,13 +92,15 @@ std::optional<std::string> chosen_collector(const Options& options) {
   return base ? std::optional(*base + std::string(kOtlpPath)) : std::nullopt;
 }
 
-Peer collector_peer(const std::string& url, const Options& options, const std::string& name, Pid target) {
+Peer collector_peer(const std::string& url, const Options& options, const std::string& name, Pid target,
+                    HostShares::Identify identify) {
   auto headers = parse_otlp_headers(options.otlp_headers);
   return otlp_peer({.url = url,
                     .resource = resource_of(options, name, target),
                     .headers = headers ? std::move(headers).value() : HttpHeaders(),
                     .certificate_file = options.otlp_certificate,
-                    .is_compressed = options.otlp_compression != "none"});
+                    .is_compressed = options.otlp_compression != "none",
+                    .identify = std::move(identify)});
 }
 
 }  // namespace ddprof

@@ -31,6 +31,13 @@ class Sharing {
   [[nodiscard]] std::shared_ptr<HostShares> by_process() const {
     return shares([](ShareIdentity&) {});
   }
+  // For peers who know processes. Null where nothing is shared out.
+  [[nodiscard]] HostShares::Identify identify() const {
+    if (!is_wanted_) return nullptr;
+    return [identities = identities_](std::span<const SampleOrigin> origins) {
+      return identities->identify(origins, HostIdentities::Clock::now());
+    };
+  }
   // For peers to whom processes of one service in one container are the same.
   [[nodiscard]] std::shared_ptr<HostShares> by_container() const {
     return shares([](ShareIdentity& identity) {
@@ -44,12 +51,12 @@ class Sharing {
   template <typename Simplify>
   [[nodiscard]] std::shared_ptr<HostShares> shares(Simplify simplify) const {
     if (!is_wanted_) return nullptr;
-    auto identify = [identities = identities_, simplify](std::span<const SampleOrigin> origins) {
-      auto found = identities->identify(origins, HostIdentities::Clock::now());
+    auto identify_simply = [identify = identify(), simplify](std::span<const SampleOrigin> origins) {
+      auto found = identify(origins);
       for (ShareIdentity& identity : found) simplify(identity);
       return found;
     };
-    return std::make_shared<HostShares>(std::move(identify), say_);
+    return std::make_shared<HostShares>(std::move(identify_simply), say_);
   }
 
   bool is_wanted_;
@@ -74,7 +81,7 @@ std::vector<Peer> chosen_peers(const Options& given, const std::string& name, Pi
   if (const auto agent = chosen_agent(options))
     peers.push_back(agent_peer(*agent, options, name, target, sharing.by_process()));
   if (const auto url = chosen_collector(options))
-    peers.push_back(collector_peer(*url, options, name, target));
+    peers.push_back(collector_peer(*url, options, name, target, sharing.identify()));
   if (const auto url = chosen_pyroscope(options))
     peers.push_back(pyroscope_peer_of(*url, options, name, target, sharing.by_container()));
   return peers;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,11 @@ struct OtlpResource {
   std::optional<std::int64_t> pid;
   std::string executable_path, executable_name;
   std::vector<std::pair<std::string, std::string>> attributes;  // others; they win over the ones above
+
+  // What processes say of themselves, by pid and service label; it wins over all. An empty text takes away
+  // what holds for the others.
+  using Process = std::pair<std::int64_t, std::string>;
+  std::map<Process, std::vector<std::pair<std::string, std::string>>> of_process = {};
 };
 
 // OTLP profiles: the bytes of an ExportProfilesServiceRequest (ProfilesData has the same layout), not

@@ -9,7 +9,8 @@
 
 namespace ddprof {
 
-// Where samples come from: what is known of all, and what their labels say about their process, which wins.
+// Where samples come from: what is known of all, and what their labels say about their process, which wins,
+// and what that process says of itself.
 void write_otlp_resource(protozero::pbf_writer& message, const OtlpResource& resource,
                          std::span<const OtlpAttribute> process);
 

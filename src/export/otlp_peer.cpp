@@ -1,6 +1,7 @@
 #include "export/otlp_peer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "encode/gzip.hpp"
 #include "export/collector_url.hpp"
@@ -47,6 +48,28 @@ bool has_values(const Profile& profile) {
   });
 }
 
+// An environment is usually that of the whole host; a version is that of a service, and nobody else's.
+std::vector<std::pair<std::string, std::string>> attributes_of(const ShareIdentity& identity) {
+  std::vector<std::pair<std::string, std::string>> attributes = {{"service.name", identity.service},
+                                                                 {"service.version", identity.version}};
+  if (!identity.environment.empty())
+    attributes.emplace_back("deployment.environment.name", identity.environment);
+  if (!identity.instance_id.empty()) attributes.emplace_back("service.instance.id", identity.instance_id);
+  return attributes;
+}
+
+OtlpResource resource_for(const OtlpOptions& options, const Profile& profile) {
+  OtlpResource resource = options.resource;
+  if (!options.identify) return resource;
+  const std::vector<SampleOrigin> origins = origins_of(profile).all;
+  const std::vector<ShareIdentity> identities = options.identify(origins);
+  for (std::size_t i = 0; i < origins.size(); ++i)
+    if (!identities[i].is_host())
+      resource.of_process.insert_or_assign({origins[i].pid, std::string(origins[i].service)},
+                                           attributes_of(identities[i]));
+  return resource;
+}
+
 // Empty without samples: such requests are not to be sent.
 Result<std::string> otlp_body(const OtlpOptions& options, const Batch& batch) {
   // The tables of a request are shared by all of its profiles; they are made for one.
@@ -54,7 +77,7 @@ Result<std::string> otlp_body(const OtlpOptions& options, const Batch& batch) {
     return make_error(ErrorCode::unsupported, "a batch of {} profiles, of which OTLP is sent one",
                       batch.parts.size());
   if (batch.parts.empty() || !has_values(batch.parts[0].profile)) return std::string();
-  std::string request = encode_otlp(batch.parts[0].profile, options.resource);
+  std::string request = encode_otlp(batch.parts[0].profile, resource_for(options, batch.parts[0].profile));
   if (request.size() > kMaxOtlpBytes)
     return with_hint(make_error(ErrorCode::exhausted, "a request of {} MiB, of which OTLP allows 64",
                                 request.size() >> 20U),

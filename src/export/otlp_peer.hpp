@@ -3,6 +3,7 @@
 #include <string>
 
 #include "encode/otlp.hpp"
+#include "export/host_shares.hpp"
 #include "export/peer.hpp"
 
 namespace ddprof {
@@ -16,6 +17,7 @@ struct OtlpOptions {
   HttpHeaders headers;           // of each request; keys are among them
   std::string certificate_file;  // authorities to trust; empty: those of the system
   bool is_compressed = true;
+  HostShares::Identify identify = {};  // with several processes: what each says of itself; may be missing
 };
 
 // An OpenTelemetry collector, or whoever else takes OTLP profiles over HTTP, in the numbering of

@@ -135,6 +135,10 @@ class HostServices(HostTest):
         self.assertEqual(collector.sums(), list(whole.values()), "one request for each period")
 
     def assert_collector_sees(self, collector, targets):
+        for resource in (resource for post in collector.posts for resource in post.resources):
+            said = resource.get("deployment.environment.name"), resource.get("service.version")
+            if resource.get("service.name") in targets:
+                self.assertEqual(said, ("prod", "2.1") if resource["service.name"] == "shop" else ("test", None))
         for post in collector.posts:
             seen = {(resource.get("service.name"), resource.get("process.pid"), resource.get("container.id")) for resource in post.resources}
             self.assertEqual(len(seen), len(post.resources), "a resource for each")
