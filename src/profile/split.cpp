@@ -123,6 +123,7 @@ void ProfileCutter::add_header(bool has_comments) {
   made_.duration_ns = from_.duration_ns;
   made_.default_value_type = text(from_.default_value_type);
   made_.doc_url = text(from_.doc_url);
+  made_.time_label = label(from_.time_label);
   if (!has_comments) return;
   for (StringIndex comment : from_.comments) made_.comments.push_back(text(comment));
 }
@@ -131,11 +132,11 @@ void ProfileCutter::add_sample(const ProfileSample& sample) {
   made_.samples.push_back(sample);
   ProfileSample& made = made_.samples.back();
   for (std::uint32_t& entry : made.locations) entry = location(entry);
-  for (ProfileLabel& label : made.labels) {
-    label.key = text(label.key);
-    label.text = text(label.text);
-    label.unit = text(label.unit);
-  }
+  for (ProfileLabel& entry : made.labels) entry = label(entry);
+}
+
+ProfileLabel ProfileCutter::label(const ProfileLabel& from) {
+  return {.key = text(from.key), .text = text(from.text), .number = from.number, .unit = text(from.unit)};
 }
 
 StringIndex ProfileCutter::text(StringIndex index) {

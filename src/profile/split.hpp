@@ -55,6 +55,7 @@ class ProfileCutter {
   };
 
   StringIndex text(StringIndex index);
+  ProfileLabel label(const ProfileLabel& from);
   std::uint32_t location(std::uint32_t index);
   std::uint32_t function(std::uint32_t index);
   std::uint32_t mapping(std::uint32_t index);

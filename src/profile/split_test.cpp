@@ -28,6 +28,7 @@ class TwoServices {
     profile.time_ns = 1000;
     profile.duration_ns = 2000;
     profile.default_value_type = builder_.intern("cpu");
+    profile.time_label = builder_.number_label(kEndTimestampLabel, 0, "nanoseconds");
     profile.comments.push_back(builder_.intern("of all"));
     const std::uint32_t shared = location("memcpy", "/lib/libc.so");
     add({shared, location("sell", "/bin/shop")}, 3, 101, "shop", "c1");
@@ -143,6 +144,8 @@ TEST(ProfileCutter, GivesEveryShareTheTimesAndColumns) {
     EXPECT_EQ(cut.samples.size(), share == 1 ? 4U : 0U);
     EXPECT_EQ(cut.text(cut.value_types.at(1).unit), "nanoseconds");
     EXPECT_EQ(cut.text(cut.default_value_type), "cpu");
+    EXPECT_EQ(cut.text(cut.time_label.key), kEndTimestampLabel);
+    EXPECT_EQ(cut.text(cut.time_label.unit), "nanoseconds");
     EXPECT_EQ(cut.text(cut.period_type.type), "cpu");
     EXPECT_EQ(std::tuple(cut.period, cut.time_ns, cut.duration_ns), std::tuple(10'101'010, 1000, 2000));
     EXPECT_EQ(cut.comments.size(), share == 1 ? 1U : 0U);
