@@ -22,6 +22,12 @@ Result<MappedRegion> MappedRegion::map_shared(int fd, std::size_t size) {
   return MappedRegion(static_cast<std::byte*>(memory), size);
 }
 
+Result<MappedRegion> MappedRegion::map_shared_for_reading(int fd, std::size_t offset, std::size_t size) {
+  void* memory = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, static_cast<off_t>(offset));
+  if (memory == MAP_FAILED) return errno_error(errno, "mmap");
+  return MappedRegion(static_cast<std::byte*>(memory), size);
+}
+
 Result<MappedRegion> MappedRegion::map_anonymous_shared(std::size_t size) {
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return errno_error(errno, "mmap");

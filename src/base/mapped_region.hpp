@@ -19,6 +19,8 @@ class MappedRegion {
 
   // Maps the first `size` bytes of fd shared and writable (a perf ring).
   static Result<MappedRegion> map_shared(int fd, std::size_t size);
+  // Maps `size` bytes of fd from `offset` on, shared and read-only.
+  static Result<MappedRegion> map_shared_for_reading(int fd, std::size_t offset, std::size_t size);
   // Zeroes that this process shares with those that it forks.
   static Result<MappedRegion> map_anonymous_shared(std::size_t size);
   // Maps the whole file behind fd read-only; an empty file gives an empty region.

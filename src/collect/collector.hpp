@@ -15,6 +15,7 @@
 #include "base/ids.hpp"
 #include "base/registers.hpp"
 #include "base/result.hpp"
+#include "base/thread_variable.hpp"
 
 namespace ddprof {
 
@@ -37,6 +38,7 @@ struct SampleEvent {
   std::uint32_t stack_requested = 0;   // how many bytes were asked for; stack.size() below it means that
                                        // the stack mapping ended there
   std::span<const std::uint64_t> kernel_chain{};  // leaf first, no context markers
+  std::span<const std::byte> thread_context{};  // the record that the thread had published; empty: none
 };
 
 struct MapEvent {
@@ -107,6 +109,7 @@ struct CollectorCounters {
   std::uint64_t thinned_samples = 0;    // left out on purpose: others stand for them
   std::uint64_t malformed_records = 0;  // bytes in a ring that made no sense
   std::uint64_t wakeups = 0;
+  std::uint64_t lost_contexts = 0;  // of threads: their ring was full
 };
 
 class Collector {
@@ -128,6 +131,13 @@ class Collector {
   virtual Result<void> resume() = 0;
   // Since when it has been paused, perhaps by another worker; none: it samples.
   [[nodiscard]] virtual std::optional<Nanoseconds> paused_since() const = 0;
+  // Whether samples can come with what their threads publish, and where the threads of a process do that. False:
+  // there is no room for one more process. Asked for Kind::none it forgets the process.
+  [[nodiscard]] virtual bool reads_thread_contexts() const { return false; }
+  virtual bool read_thread_contexts(Pid pid, const ThreadVariable& variable) {
+    (void)pid, (void)variable;
+    return false;
+  }
   // Exact value of event `event` over all tasks followed so far, living ones included; none if unknown (-g).
   virtual std::optional<std::int64_t> exact_total(std::uint32_t event) = 0;
   // True once no followed task can produce samples any more (all have exited).

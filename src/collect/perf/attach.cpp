@@ -28,6 +28,7 @@ Result<void> Attacher::sample_task(Tid tid) {
       UniqueFd fd =
           TRY(open_perf_event(planned.task_attr, to_int(tid), rings_.cpus()[position], planned.spec.name));
       TRY(rings_.redirect(fd.get(), position));
+      if (contexts_ != nullptr) contexts_->attach(fd.get());
       if (!planned.task_attr.enable_on_exec) TRY(enable(fd.get()));
       TRY(slots_.add({.fd = std::move(fd),
                       .event = event,
@@ -86,6 +87,7 @@ Result<void> Attacher::sample_cpus() {
       UniqueFd fd =
           TRY(open_perf_event(planned.cpu_attr, kAllTasks, rings_.cpus()[position], planned.spec.name));
       TRY(rings_.redirect(fd.get(), position));
+      if (contexts_ != nullptr) contexts_->attach(fd.get());
       TRY(slots_.add(
           {.fd = std::move(fd), .event = event, .position = position, .role = SlotRole::cpu_sampling}));
     }

@@ -7,6 +7,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "collect/bpf/thread_context_reader.hpp"
 #include "collect/perf/event_plan.hpp"
 #include "collect/perf/event_slots.hpp"
 #include "collect/perf/ring_set.hpp"
@@ -19,6 +20,9 @@ class Attacher {
   // `totals_rings` may be empty: then nobody tells what each task used.
   Attacher(const EventPlan& plan, const RingSet& rings, const RingSet& totals_rings, EventSlots& slots)
       : plan_(plan), rings_(rings), totals_rings_(totals_rings), slots_(slots) {}
+
+  // From now on events are opened with the program that reads contexts. `reader` outlives this.
+  void read_contexts_with(const ThreadContextReader& reader) { contexts_ = &reader; }
 
   // Samples one task and what it starts from now on. Not started for a task that is about to exec: that
   // starts it.
@@ -43,6 +47,7 @@ class Attacher {
   const RingSet& rings_;
   const RingSet& totals_rings_;
   EventSlots& slots_;
+  const ThreadContextReader* contexts_ = nullptr;
   std::vector<std::string> notices_;
 };
 

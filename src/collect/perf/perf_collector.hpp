@@ -44,6 +44,7 @@ struct PerfOptions {
   bool want_kernel = true;        // sample in the kernel and report its frames, where permitted
   PerCpuUse per_cpu = PerCpuUse::when_better;
   bool has_pauses = false;  // pause() will be called: the side band gets an event of its own
+  bool want_thread_contexts = true;  // where permitted
   int wake_fd = -1;  // borrowed: collect() returns early once this is readable (a signal has asked to stop)
 };
 

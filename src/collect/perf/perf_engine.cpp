@@ -31,8 +31,18 @@ PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, Eve
       attacher_(plan_, rings_, totals_rings_, slots_),
       notices_(plan_.notices) {
   if (rings_.notice()) notices_.push_back(*rings_.notice());
+  open_contexts(options.want_thread_contexts);
   // Without it a successor finds the tasks by their parents.
   if (auto roster = TaskRoster::create(); roster.ok()) tasks_.share(std::move(roster).value());
+}
+
+// Without it samples have no contexts, and nothing else is different.
+void PerfEngine::open_contexts(bool are_wanted) {
+  if (!are_wanted) return;
+  auto opened = ThreadContextReader::open(rings_.cpus().size());
+  if (!opened.ok()) return;
+  contexts_.emplace(std::move(opened).value());
+  attacher_.read_contexts_with(*contexts_);
 }
 
 Result<void> PerfEngine::take_over(int wake_fd, NoteSender sender) {
@@ -44,6 +54,7 @@ Result<void> PerfEngine::take_over(int wake_fd, NoteSender sender) {
   slots_.forget_ended_tasks();
   tasks_.read_roster(mode_ == PerfMode::per_cpu);
   may_have_missed_tasks_ = true;  // by a predecessor
+  if (contexts_) contexts_->clear();
   slow_down(1);                   // which may have slowed events down
   return {};
 }
@@ -79,13 +90,23 @@ Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventH
   if (TRY(rings_.wait(timeout, slots_.find_live_task_fd(), wake_fd_))) ++counters_.wakeups;
 
   std::uint64_t now = clock_.now();
-  auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
   // Whoever wants samples at once cannot wait for the order to settle; what comes late is rare and only read
   // late.
-  merge_.run(rings_.rings(), rings_.is_immediate() ? now : now - kSettleTime, now, take);
-  totals_merge_.run(totals_rings_.rings(), now - kSettleTime, now, take);
+  merge_rings(rings_.is_immediate() ? now : now - kSettleTime, now - kSettleTime, now, handle);
   advance_mode();
   return {};
+}
+
+// A context is written before its sample is stamped: whoever has looked for contexts after `now` has those of
+// all samples until then.
+void PerfEngine::merge_rings(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now,
+                             const EventHandler& handle) {
+  auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
+  if (contexts_) contexts_->drain();
+  merge_.run(rings_.rings(), limit, now, take);
+  totals_merge_.run(totals_rings_.rings(), totals_limit, now, take);
+  if (contexts_)
+    contexts_->forget_before(clock_.to_monotonic(std::min(limit, now)) - PendingContexts::kLongestInterrupt);
 }
 
 void PerfEngine::deliver_at_once() {
@@ -102,9 +123,7 @@ void PerfEngine::deliver_at_once() {
 Result<void> PerfEngine::drain(const EventHandler& handle) {
   for (SlotRole role : {SlotRole::task_sampling, SlotRole::cpu_sampling, SlotRole::counting})
     slots_.disable(role);
-  auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
-  merge_.run(rings_.rings(), RingMerge::kNoLimit, clock_.now(), take);
-  totals_merge_.run(totals_rings_.rings(), RingMerge::kNoLimit, clock_.now(), take);
+  merge_rings(RingMerge::kNoLimit, RingMerge::kNoLimit, clock_.now(), handle);
   return {};
 }
 
@@ -130,6 +149,7 @@ bool PerfEngine::is_finished() {
 CollectorCounters PerfEngine::counters() const {
   CollectorCounters counters = counters_;
   counters.malformed_records += merge_.malformed() + totals_merge_.malformed();
+  if (contexts_) counters.lost_contexts = contexts_->lost();
   for (const PerfRing& ring : rings_.rings()) counters.malformed_records += ring.malformed();
   return counters;
 }

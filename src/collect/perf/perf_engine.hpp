@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collect/bpf/thread_context_reader.hpp"
 #include "collect/perf/attach.hpp"
 #include "collect/perf/event_plan.hpp"
 #include "collect/perf/event_slots.hpp"
@@ -48,6 +49,10 @@ class PerfEngine final : public PerfCollector {
   Result<void> pause(const EventHandler& handle) override;
   Result<void> resume() override;
   [[nodiscard]] std::optional<Nanoseconds> paused_since() const override;
+  [[nodiscard]] bool reads_thread_contexts() const override { return contexts_.has_value(); }
+  bool read_thread_contexts(Pid pid, const ThreadVariable& variable) override {
+    return contexts_ && contexts_->set(pid, variable);
+  }
   [[nodiscard]] PerfMode mode() const override { return mode_; }
   [[nodiscard]] bool samples_kernel() const override { return plan_.kernel; }
 
@@ -55,6 +60,9 @@ class PerfEngine final : public PerfCollector {
   static constexpr std::uint32_t kSideBandPosition = 0;  // in the plan of a collector that has pauses
 
   [[nodiscard]] bool follows_everything() const { return target_.kind == PerfTarget::Kind::everything; }
+
+  void merge_rings(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now, const EventHandler& handle);
+  void open_contexts(bool are_wanted);
 
   // perf_engine_records.cpp: what each record means here
   void on_bytes(std::span<const std::byte> bytes, const EventHandler& handle);
@@ -91,6 +99,7 @@ class PerfEngine final : public PerfCollector {
   RingSet totals_rings_;  // see task_totals_attr; empty when they could not be had
   PerfClock clock_;
   EventSlots slots_;
+  std::optional<ThreadContextReader> contexts_;  // none: not permitted, or not wanted
   Attacher attacher_;
   RingMerge merge_;
   RingMerge totals_merge_;

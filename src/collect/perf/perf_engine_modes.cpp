@@ -121,10 +121,8 @@ Result<void> PerfEngine::pause(const EventHandler& handle) {
     paused_at_ = clock_.now();
     if (sender_) sender_({.step = CustodyNote::Step::paused, .time = paused_at_}, -1);
   }
-  auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
   const std::uint64_t now = clock_.now();
-  merge_.run(rings_.rings(), now, now, take);
-  totals_merge_.run(totals_rings_.rings(), now, now, take);
+  merge_rings(now, now, now, handle);
   return {};
 }
 

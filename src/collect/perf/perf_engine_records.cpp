@@ -65,6 +65,9 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
       to_sample_event(record, planned.spec, planned.index, clock_.to_monotonic(record.id.time));
   if (weight != 1) sample.value = std::llround(static_cast<double>(sample.value) * weight);
   sample.is_estimate = slot.role == SlotRole::cpu_sampling;
+  if (contexts_)
+    sample.thread_context =
+        contexts_->take({sample.pid, sample.tid, sample.cpu, sample.address}, sample.time);
   handle(sample);
 }
 

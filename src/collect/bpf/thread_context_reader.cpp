@@ -1,0 +1,101 @@
+#include "collect/bpf/thread_context_reader.hpp"
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "collect/bpf/bpf_call.hpp"
+#include "collect/bpf/thread_pointer.hpp"
+
+namespace ddprof {
+
+namespace {
+
+// A quarter of a second of samples, which is how long a busy ring waits for its reader, with room to spare.
+constexpr std::size_t kRingBytesPerCpu = std::size_t{64} << 10U;
+constexpr std::size_t kLeastRingBytes = std::size_t{256} << 10U;
+constexpr std::size_t kMostRingBytes = std::size_t{8} << 20U;
+
+constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO of the kernel
+
+Result<std::optional<PidNamespace>> own_pid_namespace() {
+  struct stat status {};
+  if (::stat("/proc/self/ns/pid", &status) != 0) return errno_error(errno, "look at /proc/self/ns/pid");
+  if (status.st_ino == kFirstPidNamespace) return std::optional<PidNamespace>();
+  return std::optional(PidNamespace{status.st_dev, status.st_ino});
+}
+
+}  // namespace
+
+Result<ThreadContextReader> ThreadContextReader::open(std::size_t cpus) {
+  ContextProgramFacts facts;
+  facts.thread_pointer = TRY(find_thread_pointer_in_task());
+  facts.pid_namespace = TRY(own_pid_namespace());
+  const std::size_t wanted = std::bit_ceil(cpus * kRingBytesPerCpu);
+  ContextRing ring = TRY(ContextRing::open(std::clamp(wanted, kLeastRingBytes, kMostRingBytes)));
+  UniqueFd table = TRY(create_bpf_memory(sizeof(ContextTable)));
+  facts.ring = ring.fd();
+  facts.table = table.get();
+  const BpfCode code = context_program(facts);
+  UniqueFd program = TRY(load_bpf_program(BPF_PROG_TYPE_PERF_EVENT, code.instructions(), "ddprof_context"));
+  MappedRegion memory = TRY(MappedRegion::map_shared(table.get(), sizeof(ContextTable)));
+  return ThreadContextReader(std::move(ring), std::move(table), std::move(memory), std::move(program));
+}
+
+void ThreadContextReader::attach(int event_fd) const {
+  ::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_.get());
+}
+
+// The program may look at the same time: a slot is no one's while it changes.
+bool ThreadContextReader::set(Pid pid, const ThreadVariable& variable) {
+  ContextTable& shared = table();
+  const auto process = static_cast<std::uint32_t>(to_int(pid));
+  ContextTable::Slot* chosen = nullptr;
+  for (std::size_t probe = 0; probe < ContextTable::kProbes; ++probe) {
+    ContextTable::Slot& slot = shared.slots[(process + probe) % ContextTable::kSlots];
+    if (slot.process == process) chosen = &slot;
+    if (slot.process == 0 && chosen == nullptr) chosen = &slot;
+  }
+  if (chosen == nullptr) return variable.kind == ThreadVariable::Kind::none;
+  if (chosen->process == process) {
+    __atomic_store_n(&chosen->process, 0U, __ATOMIC_SEQ_CST);
+    __atomic_fetch_sub(&shared.used, 1U, __ATOMIC_SEQ_CST);
+  }
+  if (variable.kind == ThreadVariable::Kind::none) return true;
+  chosen->kind = variable.kind;
+  chosen->offset = variable.offset;
+  chosen->module = variable.module;
+  __atomic_store_n(&chosen->process, process, __ATOMIC_SEQ_CST);
+  __atomic_fetch_add(&shared.used, 1U, __ATOMIC_SEQ_CST);
+  return true;
+}
+
+void ThreadContextReader::clear() {
+  ContextTable& shared = table();
+  __atomic_store_n(&shared.used, 0U, __ATOMIC_SEQ_CST);
+  for (ContextTable::Slot& slot : shared.slots) __atomic_store_n(&slot.process, 0U, __ATOMIC_RELAXED);
+}
+
+void ThreadContextReader::drain() {
+  ring_.drain([this](std::span<const std::byte> record) { take_record(record); });
+}
+
+void ThreadContextReader::take_record(std::span<const std::byte> record) {
+  ContextHeader header;
+  if (record.size() < sizeof header + kContextHeadBytes) return;
+  std::memcpy(&header, record.data(), sizeof header);
+  const auto content = record.subspan(sizeof header);
+  const std::size_t size = std::min(content.size(), kContextHeadBytes + header.attribute_bytes);
+  const InterruptKey key{Pid{static_cast<std::int32_t>(header.thread >> 32U)},
+                         Tid{static_cast<std::int32_t>(header.thread & 0xffffffff)}, header.cpu, header.address};
+  pending_.add(key, Nanoseconds(static_cast<std::int64_t>(header.time)), content.first(size));
+}
+
+std::uint64_t ThreadContextReader::lost() const { return __atomic_load_n(&table().lost, __ATOMIC_RELAXED); }
+
+}  // namespace ddprof
