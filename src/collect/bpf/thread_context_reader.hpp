@@ -35,6 +35,8 @@ class ThreadContextReader {
   std::span<const std::byte> take(const InterruptKey& key, Nanoseconds time) { return pending_.take(key, time); }
   void forget_before(Nanoseconds time) { pending_.forget_before(time); }
 
+  // Contexts that wait for their samples.
+  [[nodiscard]] std::size_t pending() const { return pending_.size(); }
   // Contexts for which the ring had no room.
   [[nodiscard]] std::uint64_t lost() const;
 
