@@ -37,7 +37,8 @@ Samples take_run(Samples& samples, Same&& is_same) {
 }
 
 bool is_one(const OtlpSample& left, const OtlpSample& right) {
-  return left.process == right.process && left.stack == right.stack && left.attributes == right.attributes;
+  return left.process == right.process && left.stack == right.stack &&
+         left.attributes == right.attributes && left.link == right.link;
 }
 
 class OtlpWriter {
@@ -116,6 +117,7 @@ void OtlpWriter::write_sample(pbf_writer& profile, Samples samples, std::size_t 
   pbf_writer message(sample_);
   if (samples.front().stack != 0) message.add_uint32(otlp::kSampleStack, samples.front().stack);
   message.add_packed_uint32(otlp::kSampleAttributes, attributes.begin(), attributes.end());
+  if (samples.front().link != 0) message.add_uint32(otlp::kSampleLink, samples.front().link);
   if (has_values) message.add_packed_int64(otlp::kSampleValues, values_.begin(), values_.end());
   message.add_packed_fixed64(otlp::kSampleTimestamps, times_.begin(), times_.end());
   profile.add_message(otlp::kSamples, sample_);

@@ -22,6 +22,8 @@ constexpr auto kLabelNames = std::to_array<OtlpLabelName>({
     {kContainerIdLabel, "container.id", true},
     {kCgroupLabel, "process.linux.cgroup", true},
     {kServiceLabel, "service.name", true},
+    {kLocalRootSpanIdLabel, "process.context.label.datadog.local_root_span_id", false},
+    {kTraceEndpointLabel, "process.context.label.trace.endpoint", false},
 });
 
 constexpr auto kUnits = std::to_array<std::pair<std::string_view, std::string_view>>({

@@ -147,4 +147,16 @@ OtlpDictionary::MappingAttributes OtlpDictionary::attributes_of(const ProfileMap
   return attributes;
 }
 
+OtlpDictionary::Number OtlpDictionary::link(const Link& link) {
+  const std::hash<std::string_view> hash_bytes;
+  const std::uint64_t hash = hash_mix(hash_bytes({link.trace_id.data(), link.trace_id.size()}),
+                                      hash_bytes({link.span_id.data(), link.span_id.size()}));
+  std::uint32_t at = link_index_.find(hash, [&](std::uint32_t known) { return links_[known] == link; });
+  if (at == DenseIndex::kNotFound) {
+    at = link_index_.append(hash);
+    links_.push_back(link);
+  }
+  return at + 1;
+}
+
 }  // namespace ddprof

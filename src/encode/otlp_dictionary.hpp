@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -49,6 +50,14 @@ class OtlpDictionary {
     Number frame_type = 0;  // of the locations in it
   };
 
+  // A trace and a span in it, in the order of W3C.
+  struct Link {
+    std::array<char, 16> trace_id{};
+    std::array<char, 8> span_id{};
+
+    friend bool operator==(const Link&, const Link&) = default;
+  };
+
   explicit OtlpDictionary(const Profile& profile);
 
   // The stack of the sample with this index; 0 when it is empty.
@@ -56,6 +65,7 @@ class OtlpDictionary {
   Number text(std::string_view text);
   Number text(StringIndex index);
   Number attribute(const OtlpAttribute& attribute);
+  Number link(const Link& link);
 
   [[nodiscard]] const Profile& profile() const { return profile_; }
   [[nodiscard]] const Numbering& stacks() const { return stacks_; }
@@ -69,6 +79,7 @@ class OtlpDictionary {
   [[nodiscard]] Number known_text(std::string_view text) const;
   [[nodiscard]] std::span<const std::string_view> texts() const { return texts_; }
   [[nodiscard]] std::span<const OtlpAttribute> attributes() const { return attributes_; }
+  [[nodiscard]] std::span<const Link> links() const { return links_; }
 
  private:
   Number location(std::uint32_t index);  // one that has no number yet
@@ -85,6 +96,8 @@ class OtlpDictionary {
   DenseIndex text_index_;
   std::vector<OtlpAttribute> attributes_;  // the first has number 1
   DenseIndex attribute_index_;
+  std::vector<Link> links_;  // the first has number 1
+  DenseIndex link_index_;
 };
 
 }  // namespace ddprof

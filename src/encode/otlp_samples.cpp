@@ -1,6 +1,8 @@
 #include "encode/otlp_samples.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <tuple>
 #include <utility>
 
@@ -23,8 +25,8 @@ std::uint64_t hash_of_label(const ProfileLabel& label) {
 
 bool comes_before(const OtlpSample& left, const OtlpSample& right) {
   const auto key = [](const OtlpSample& sample) {
-    return std::tuple(sample.process, sample.has_time(), sample.stack, sample.attributes, sample.time_ns,
-                      sample.row);
+    return std::tuple(sample.process, sample.has_time(), sample.stack, sample.attributes, sample.link,
+                      sample.time_ns, sample.row);
   };
   return key(left) < key(right);
 }
@@ -32,6 +34,19 @@ bool comes_before(const OtlpSample& left, const OtlpSample& right) {
 bool has_value(const ProfileSample& sample) {
   return std::any_of(sample.values.begin(), sample.values.end(),
                      [](std::int64_t value) { return value != 0; });
+}
+
+// 32 hexadecimal digits, as of a trace.
+bool read_digits(std::string_view text, std::array<char, 16>& bytes) {
+  if (text.size() != 2 * bytes.size()) return false;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    unsigned byte = 0;
+    const char* const at = text.data() + 2 * i;
+    const auto [end, error] = std::from_chars(at, at + 2, byte, 16);
+    if (error != std::errc() || end != at + 2) return false;
+    bytes[i] = static_cast<char>(byte);
+  }
+  return true;
 }
 
 void sort_unique(std::vector<std::uint32_t>& numbers) {
@@ -56,7 +71,14 @@ std::uint32_t NumberSets::add(std::span<const std::uint32_t> sorted) {
 
 OtlpSamples::OtlpSamples(OtlpDictionary& dictionary)
     : dictionary_(dictionary), columns_(dictionary.profile().value_types.size()) {
-  const std::vector<ProfileSample>& samples = dictionary.profile().samples;
+  const Profile& profile = dictionary.profile();
+  for (StringIndex key = 0; key < profile.strings.size(); ++key) {
+    if (profile.text(key) == kTraceIdLabel) trace_key_ = key;
+    if (profile.text(key) == kSpanIdLabel) span_key_ = key;
+  }
+  for (StringIndex key : profile.context_keys)
+    given_names_.emplace(key, "process.context.label." + profile.strings[key]);
+  const std::vector<ProfileSample>& samples = profile.samples;
   std::size_t rows = 0;
   for (const ProfileSample& sample : samples) rows += sample.times.size() + 1;
   samples_.reserve(rows);
@@ -78,11 +100,28 @@ void OtlpSamples::add(std::uint32_t index) {
   }
 }
 
+// The span that it belongs to, when it says both of which trace and which one.
+OtlpDictionary::Number OtlpSamples::link_of(const ProfileSample& sample) const {
+  if (trace_key_ == 0 || span_key_ == 0) return 0;
+  OtlpDictionary::Link link;
+  bool has_trace = false;
+  std::uint64_t span = 0;
+  for (const ProfileLabel& label : sample.labels) {
+    if (label.key == trace_key_) has_trace = read_digits(dictionary_.profile().text(label.text), link.trace_id);
+    if (label.key == span_key_ && label.text == 0) span = static_cast<std::uint64_t>(label.number);
+  }
+  if (!has_trace || span == 0) return 0;
+  for (std::size_t i = link.span_id.size(); i-- > 0; span >>= 8U) link.span_id[i] = static_cast<char>(span & 0xffU);
+  return dictionary_.link(link);
+}
+
 OtlpSample OtlpSamples::described(std::uint32_t index) {
-  OtlpSample sample{.stack = dictionary_.stack(index)};
+  const ProfileSample& from = dictionary_.profile().samples[index];
+  OtlpSample sample{.stack = dictionary_.stack(index), .link = link_of(from)};
   attributes_.clear();
   process_labels_.clear();
-  for (const ProfileLabel& label : dictionary_.profile().samples[index].labels) {
+  for (const ProfileLabel& label : from.labels) {
+    if (sample.link != 0 && (label.key == trace_key_ || label.key == span_key_)) continue;
     // Times are nearly all different: they would only fill the table of labels.
     if (is_time(label) && !sample.has_time()) {
       sample.time_ns = label.number;
@@ -127,7 +166,8 @@ std::uint32_t OtlpSamples::known_label(const ProfileLabel& label) {
 
 OtlpSamples::Known OtlpSamples::read_label(const ProfileLabel& label) const {
   const Profile& profile = dictionary_.profile();
-  const OtlpLabelName name = otlp_label_name(profile.text(label.key));
+  OtlpLabelName name = otlp_label_name(profile.text(label.key));
+  if (const auto given = given_names_.find(label.key); given != given_names_.end()) name.attribute = given->second;
   Known known{.label = label,
               .attribute = {name.attribute, label.number, otlp_unit(profile.text(label.unit))}};
   if (label.text != 0) known.attribute = {name.attribute, profile.text(label.text), {}};

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +43,7 @@ struct OtlpSample {
   std::uint32_t process = 0;  // of OtlpSamples::process()
   std::uint32_t stack = 0;    // of the dictionary
   std::uint32_t attributes = 0;
+  std::uint32_t link = 0;    // of the dictionary; 0: belongs to no span
   std::uint32_t row = 0;     // of its values
   std::int64_t time_ns = 0;  // Unix time; 0: not known
 
@@ -73,6 +77,7 @@ class OtlpSamples {
   };
 
   void add(std::uint32_t index);
+  [[nodiscard]] OtlpDictionary::Number link_of(const ProfileSample& sample) const;
   OtlpSample described(std::uint32_t index);
   [[nodiscard]] bool is_time(const ProfileLabel& label) const;
   std::uint32_t known_label(const ProfileLabel& label);
@@ -88,6 +93,8 @@ class OtlpSamples {
   std::vector<Known> labels_;
   DenseIndex label_index_;
   NumberSets attribute_sets_, process_sets_;
+  StringIndex trace_key_ = 0, span_key_ = 0;            // of the profile; 0: no sample has such a label
+  absl::flat_hash_map<StringIndex, std::string> given_names_;  // of labels that threads made up
   std::vector<std::uint32_t> attributes_, process_labels_;  // of the sample at hand
 };
 

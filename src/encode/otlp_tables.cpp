@@ -105,12 +105,10 @@ void write_attribute(pbf_writer& tables, const OtlpDictionary& dictionary, const
   add_unless_zero(message, otlp::kAttributeUnit, std::uint64_t{dictionary.known_text(attribute.unit)});
 }
 
-// Samples belong to no span: the table holds its zero element alone.
-void write_links(pbf_writer& tables) {
-  constexpr std::array<char, 16> kZeros{};
+void write_link(pbf_writer& tables, const OtlpDictionary::Link& link) {
   pbf_writer message(tables, otlp::kLinkTable);
-  message.add_bytes(otlp::kLinkTraceId, kZeros.data(), 16);
-  message.add_bytes(otlp::kLinkSpanId, kZeros.data(), 8);
+  message.add_bytes(otlp::kLinkTraceId, link.trace_id.data(), link.trace_id.size());
+  message.add_bytes(otlp::kLinkSpanId, link.span_id.data(), link.span_id.size());
 }
 
 void write_any(pbf_writer& any, std::string_view text) { write_otlp_text(any, otlp::kText, text); }
@@ -147,7 +145,8 @@ void write_otlp_tables(pbf_writer& request, const OtlpDictionary& dictionary) {
   for (const std::uint32_t table : {otlp::kMappingTable, otlp::kLocationTable, otlp::kFunctionTable,
                                     otlp::kAttributeTable, otlp::kStackTable})
     tables.add_message(table, std::string());
-  write_links(tables);
+  write_link(tables, {});
+  for (const OtlpDictionary::Link& link : dictionary.links()) write_link(tables, link);
   StackWriter stacks(tables);
   for (std::uint32_t sample : dictionary.stacks().entries())
     stacks.write(dictionary.locations(), profile.samples[sample].locations);

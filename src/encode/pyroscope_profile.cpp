@@ -8,6 +8,7 @@
 
 #include "profile/dense_index.hpp"
 #include "profile/hash.hpp"
+#include "profile/labels.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {
@@ -55,7 +56,12 @@ void rename_types(Profile& profile) {
 }
 
 // Numbers, times among them, would make each sample a series of its own.
+// Every set of labels is a series of its own: traces, and what threads make up, would be no end of them. The
+// endpoint of a request is one of a few.
 void keep_labels_that_are_texts(Profile& profile) {
+  const auto is_too_fine = [&keys = profile.context_keys, &profile](StringIndex key) {
+    return profile.text(key) == kTraceIdLabel || std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
   Replacements names(profile, pyroscope_label_name), values(profile, short_enough);
   const auto is_before = [&](const ProfileLabel& left, const ProfileLabel& right) {
     return profile.text(left.key) < profile.text(right.key);
@@ -67,7 +73,7 @@ void keep_labels_that_are_texts(Profile& profile) {
     sample.times.clear();
     sample.events = 0;
     std::vector<ProfileLabel>& labels = sample.labels;
-    std::erase_if(labels, [](const ProfileLabel& label) { return label.text == 0; });
+    std::erase_if(labels, [&](const ProfileLabel& label) { return label.text == 0 || is_too_fine(label.key); });
     for (ProfileLabel& label : labels) label = {.key = names(label.key), .text = values(label.text)};
     std::stable_sort(labels.begin(), labels.end(), is_before);
     labels.erase(std::unique(labels.begin(), labels.end(), is_same_key), labels.end());

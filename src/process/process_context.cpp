@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kSignature = "OTEL_CTX";
 constexpr std::uint32_t kPublishedVersion = 2;
 constexpr std::size_t kMostContextAttributes = 256;
+constexpr std::string_view kThreadKeys = "threadlocal.attribute_key_map";
 
 Error bad_context(std::string_view what) {
   return make_error(ErrorCode::corrupt, "process context: {}", what);
@@ -38,47 +39,74 @@ std::string text_of_value(std::string_view message) {
   return reader.is_failed() ? "" : text;
 }
 
+// Texts of an array; one that is something else leaves an empty text, so that the others keep their places.
+std::vector<std::string> texts_of_array(std::string_view message) {
+  std::vector<std::string> texts;
+  WireReader reader(message);
+  while (reader.next()) {
+    if (reader.field() != otlp_field::kArrayValues) {
+      reader.skip();
+    } else if (texts.size() < kMostContextAttributes) {
+      texts.push_back(text_of_value(reader.bytes()));
+    } else {
+      reader.skip();
+    }
+  }
+  return reader.is_failed() ? std::vector<std::string>() : texts;
+}
+
+std::vector<std::string> texts_of_value(std::string_view message) {
+  WireReader reader(message);
+  std::vector<std::string> texts;
+  while (reader.next()) {
+    if (reader.field() == otlp_field::kArray) {
+      texts = texts_of_array(reader.bytes());
+    } else {
+      reader.skip();
+    }
+  }
+  return texts;
+}
+
 // One that has another value than a text is passed over. False: not a message at all.
-bool add_attribute(std::string_view message, std::map<std::string, std::string>& attributes) {
+bool add_attribute(std::string_view message, std::map<std::string, std::string>& attributes,
+                   std::vector<std::string>& thread_keys) {
   WireReader reader(message);
   std::string key;
   std::string value;
+  std::string_view any;
   while (reader.next()) {
     if (reader.field() == otlp_field::kKey) {
       key = reader.bytes();
     } else if (reader.field() == otlp_field::kValue) {
-      value = text_of_value(reader.bytes());
+      any = reader.bytes();
+      value = text_of_value(any);
     } else {
       reader.skip();
     }
   }
   if (reader.is_failed()) return false;
+  if (key == kThreadKeys) thread_keys = texts_of_value(any);
   if (!key.empty() && !value.empty() && attributes.size() < kMostContextAttributes)
     attributes[std::move(key)] = std::move(value);
   return true;
 }
 
-bool add_resource(std::string_view message, std::map<std::string, std::string>& attributes) {
+bool add_resource(std::string_view message, ProcessContext& context) {
   WireReader reader(message);
   while (reader.next()) {
     if (reader.field() != otlp_field::kResourceAttributes) {
       reader.skip();
-    } else if (!add_attribute(reader.bytes(), attributes)) {
+    } else if (!add_attribute(reader.bytes(), context.resource, context.thread_keys)) {
       return false;
     }
   }
   return !reader.is_failed();
 }
 
-bool read_remote(Pid pid, Address from, std::span<std::byte> to) {
-  const iovec local{to.data(), to.size()};
-  const iovec remote{reinterpret_cast<void*>(from.value), to.size()};
-  return ::process_vm_readv(to_int(pid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(to.size());
-}
-
 std::optional<ProcessContextHead> read_head(Pid pid, Address at) {
   std::array<std::byte, kProcessContextHeadBytes> bytes{};
-  if (!read_remote(pid, at, bytes)) return std::nullopt;
+  if (!read_process_memory(pid, at, bytes)) return std::nullopt;
   auto head = parse_process_context_head(bytes);
   return head ? std::optional(*head) : std::nullopt;
 }
@@ -116,9 +144,9 @@ Result<ProcessContext> parse_process_context(std::string_view payload) {
   while (reader.next()) {
     bool is_good = true;
     if (reader.field() == kContextResource) {
-      is_good = add_resource(reader.bytes(), context.resource);
+      is_good = add_resource(reader.bytes(), context);
     } else if (reader.field() == kContextAttributes) {
-      is_good = add_attribute(reader.bytes(), context.attributes);
+      is_good = add_attribute(reader.bytes(), context.attributes, context.thread_keys);
     } else {
       reader.skip();
     }
@@ -140,7 +168,23 @@ std::optional<Address> find_process_context(std::string_view maps) {
   return std::nullopt;
 }
 
+bool read_process_memory(Pid pid, Address from, std::span<std::byte> to) {
+  const iovec local{to.data(), to.size()};
+  const iovec remote{reinterpret_cast<void*>(from.value), to.size()};
+  return ::process_vm_readv(to_int(pid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(to.size());
+}
+
+bool is_still_published(Pid pid, const PublishedContext& known) {
+  const auto head = read_head(pid, known.at);
+  return head && head->published_at == known.published_at;
+}
+
 std::optional<ProcessContext> read_process_context(Pid pid) {
+  auto published = read_published_context(pid);
+  return published ? std::optional(std::move(published->context)) : std::nullopt;
+}
+
+std::optional<PublishedContext> read_published_context(Pid pid) {
   const auto maps = read_file(fmt::format("/proc/{}/maps", to_int(pid)));
   const auto at = maps ? find_process_context(*maps) : std::nullopt;
   constexpr int kAttempts = 3;  // it may be updated while we read
@@ -148,11 +192,12 @@ std::optional<ProcessContext> read_process_context(Pid pid) {
     const auto head = read_head(pid, *at);
     if (!head) return std::nullopt;
     std::string payload(head->payload_bytes, '\0');
-    if (!read_remote(pid, head->payload, std::as_writable_bytes(std::span(payload)))) continue;
+    if (!read_process_memory(pid, head->payload, std::as_writable_bytes(std::span(payload)))) continue;
     const auto again = read_head(pid, *at);
     if (!again || again->published_at != head->published_at) continue;
     auto context = parse_process_context(payload);
-    return context ? std::optional(std::move(context).value()) : std::nullopt;
+    if (!context) return std::nullopt;
+    return PublishedContext{*at, head->published_at, std::move(context).value()};
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
@@ -17,6 +18,7 @@ namespace ddprof {
 struct ProcessContext {
   std::map<std::string, std::string> resource;
   std::map<std::string, std::string> attributes;
+  std::vector<std::string> thread_keys;  // threadlocal.attribute_key_map: what indices in threads' records mean
 
   // Empty where there is none.
   [[nodiscard]] std::string text(const std::string& name) const;
@@ -36,6 +38,19 @@ Result<ProcessContext> parse_process_context(std::string_view payload);
 
 // Where a process has it, from the text of /proc/PID/maps.
 std::optional<Address> find_process_context(std::string_view maps);
+
+// A context and where it was found.
+struct PublishedContext {
+  Address at{};
+  std::uint64_t published_at = 0;
+  ProcessContext context;
+};
+std::optional<PublishedContext> read_published_context(Pid pid);
+// Whether the process still publishes this one; much cheaper than to look for it.
+bool is_still_published(Pid pid, const PublishedContext& known);
+
+// Copies memory of a process. False: it is not all there, or we may not look.
+bool read_process_memory(Pid pid, Address from, std::span<std::byte> to);
 
 // None: it publishes nothing, or we may not look.
 std::optional<ProcessContext> read_process_context(Pid pid);

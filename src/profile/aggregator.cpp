@@ -44,8 +44,9 @@ Aggregator::Aggregator(std::vector<Column> columns, AggregatorBudget budget)
     : columns_(std::move(columns)), budget_(budget) {}
 
 std::uint32_t Aggregator::add(ThreadKey thread, std::span<const Frame> frames,
-                              std::span<const ColumnValue> values) {
-  const std::uint32_t sample = intern_sample(intern_stack(frames), intern_thread(thread));
+                              std::span<const ColumnValue> values, const SampleContext* context) {
+  const std::uint32_t sample =
+      intern_sample({intern_stack(frames), intern_thread(thread), intern_context(context)});
   std::int64_t* row = period_.values.data() + std::size_t{sample} * columns_.size();
   for (const ColumnValue& value : values) {
     if (value.column < columns_.size()) row[value.column] += value.value;
@@ -65,6 +66,7 @@ AggregatedProfile Aggregator::take(Nanoseconds start, Nanoseconds end) {
   frame_index_.clear();
   stack_index_.clear();
   thread_index_.clear();
+  context_index_.clear();
   sample_index_.clear();
   return taken;
 }
@@ -128,22 +130,33 @@ std::uint32_t Aggregator::intern_thread(ThreadKey thread) {
   return thread_index_.append(hash);
 }
 
-std::uint32_t Aggregator::intern_sample(std::uint32_t stack, std::uint32_t thread) {
-  const std::uint64_t hash = hash_mix(1, pack(stack, thread));
-  const std::uint32_t known = sample_index_.find(hash, [&](std::uint32_t index) {
-    const AggregatedProfile::Sample& sample = period_.samples[index];
-    return sample.stack == stack && sample.thread == thread;
-  });
+std::uint32_t Aggregator::intern_context(const SampleContext* context) {
+  if (context == nullptr) return 0;
+  const std::uint64_t hash = hash_of(*context);
+  const std::uint32_t known =
+      context_index_.find(hash, [&](std::uint32_t index) { return period_.contexts[index] == *context; });
+  if (known != DenseIndex::kNotFound) return known + 1;
+  if (period_.contexts.size() >= budget_.contexts) {
+    ++period_.contexts_over_budget;
+    return 0;
+  }
+  period_.contexts.push_back(*context);
+  return context_index_.append(hash) + 1;
+}
+
+std::uint32_t Aggregator::intern_sample(AggregatedProfile::Sample sample) {
+  const std::uint64_t hash = hash_mix(hash_mix(1, pack(sample.stack, sample.thread)), sample.context);
+  const std::uint32_t known =
+      sample_index_.find(hash, [&](std::uint32_t index) { return period_.samples[index] == sample; });
   if (known != DenseIndex::kNotFound) return known;
   if (period_.samples.size() >= budget_.samples) {
-    const std::uint32_t last_stack = overflow_stack();
-    const std::uint32_t last_thread = overflow_thread();
-    if (stack != last_stack || thread != last_thread) {
+    const AggregatedProfile::Sample last{overflow_stack(), overflow_thread()};
+    if (sample != last) {
       ++period_.over_budget;
-      return intern_sample(last_stack, last_thread);
+      return intern_sample(last);
     }
   }
-  period_.samples.push_back({stack, thread});
+  period_.samples.push_back(sample);
   period_.values.resize(period_.values.size() + columns_.size());
   return sample_index_.append(hash);
 }

@@ -10,6 +10,7 @@
 #include "base/frame.hpp"
 #include "base/ids.hpp"
 #include "profile/dense_index.hpp"
+#include "profile/sample_context.hpp"
 
 namespace ddprof {
 
@@ -41,7 +42,10 @@ struct AggregatedProfile {
   };
   struct Sample {
     std::uint32_t stack = 0;   // into stacks
-    std::uint32_t thread = 0;  // into threads
+    std::uint32_t thread = 0;   // into threads
+    std::uint32_t context = 0;  // one more than the index into contexts; 0: none
+
+    friend bool operator==(const Sample&, const Sample&) = default;
   };
 
   // When one of the events of a sample happened.
@@ -57,10 +61,12 @@ struct AggregatedProfile {
   std::vector<std::uint32_t> frame_indices;  // of all stacks, one after the other, leaf first
   std::vector<Stack> stacks;                 // distinct
   std::vector<ThreadKey> threads;            // distinct
-  std::vector<Sample> samples;               // distinct pairs
+  std::vector<SampleContext> contexts;       // distinct
+  std::vector<Sample> samples;               // distinct
   std::vector<std::int64_t> values;          // columns.size() per sample
   std::vector<Moment> moments;               // in the order in which they were added; empty unless asked for
   std::uint64_t over_budget = 0;             // additions whose stack or thread was folded into a marker
+  std::uint64_t contexts_over_budget = 0;    // additions without the context that they had
 
   [[nodiscard]] std::span<const std::uint32_t> stack(std::uint32_t index) const {
     return std::span(frame_indices).subspan(stacks[index].begin, stacks[index].count);
@@ -77,22 +83,24 @@ struct AggregatorBudget {
   std::uint32_t distinct_frames = 2'000'000;
   std::uint32_t stored_frames = 16'000'000;  // over all stacks, 4 bytes each
   std::uint32_t threads = 1'000'000;         // beyond: ThreadKey{0, 0}
-  std::uint32_t samples = 2'000'000;         // (stack, thread) pairs
+  std::uint32_t contexts = 50'000;           // beyond: samples have none
+  std::uint32_t samples = 2'000'000;         // distinct by stack, thread and context
   std::uint32_t moments = 1'000'000;         // beyond: samples count, but have no time of their own
 };
 
-// Sums samples by stack and thread. A stack that was seen before costs one hash, one comparison and no
+// Sums samples by stack, thread and context. A stack that was seen before costs one hash, one comparison and no
 // allocation.
 class Aggregator {
  public:
   explicit Aggregator(std::vector<Column> columns, AggregatorBudget budget = {});
 
   // Adds `values` to the columns they name; `frames` is leaf first. Values of unknown columns are ignored.
-  // Returns which sample it was added to.
-  std::uint32_t add(ThreadKey thread, std::span<const Frame> frames, std::span<const ColumnValue> values);
+  // Returns which sample it was added to. `context` may be null.
+  std::uint32_t add(ThreadKey thread, std::span<const Frame> frames, std::span<const ColumnValue> values,
+                    const SampleContext* context = nullptr);
   std::uint32_t add(ThreadKey thread, std::span<const Frame> frames,
-                    std::initializer_list<ColumnValue> values) {
-    return add(thread, frames, std::span(values.begin(), values.size()));
+                    std::initializer_list<ColumnValue> values, const SampleContext* context = nullptr) {
+    return add(thread, frames, std::span(values.begin(), values.size()), context);
   }
   // Remembers when it was.
   void add_moment(std::uint32_t sample, Nanoseconds time);
@@ -103,13 +111,15 @@ class Aggregator {
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   [[nodiscard]] std::size_t stacks() const { return period_.stacks.size(); }
   [[nodiscard]] std::uint64_t over_budget() const { return period_.over_budget; }
+  [[nodiscard]] std::uint64_t contexts_over_budget() const { return period_.contexts_over_budget; }
 
  private:
   std::uint32_t intern_frame(const Frame& frame);
   std::uint32_t intern_stack(std::span<const Frame> frames);
   std::uint32_t append_stack(std::uint64_t hash, std::span<const Frame> frames);
   std::uint32_t intern_thread(ThreadKey thread);
-  std::uint32_t intern_sample(std::uint32_t stack, std::uint32_t thread);
+  std::uint32_t intern_context(const SampleContext* context);
+  std::uint32_t intern_sample(AggregatedProfile::Sample sample);
   std::uint32_t overflow_stack();
   std::uint32_t overflow_thread();
   [[nodiscard]] bool has_room_for(std::span<const Frame> frames) const;
@@ -118,7 +128,7 @@ class Aggregator {
   std::vector<Column> columns_;
   AggregatorBudget budget_;
   AggregatedProfile period_;
-  DenseIndex frame_index_, stack_index_, thread_index_, sample_index_;
+  DenseIndex frame_index_, stack_index_, thread_index_, context_index_, sample_index_;
 };
 
 }  // namespace ddprof

@@ -14,5 +14,9 @@ inline constexpr std::string_view kNamespacePidLabel = "namespace pid";
 inline constexpr std::string_view kContainerIdLabel = "container_id";
 inline constexpr std::string_view kCgroupLabel = "cgroup";
 inline constexpr std::string_view kServiceLabel = "service";
+inline constexpr std::string_view kTraceIdLabel = "trace id";  // 32 hexadecimal digits
+inline constexpr std::string_view kSpanIdLabel = "span id";    // a number, as is the next
+inline constexpr std::string_view kLocalRootSpanIdLabel = "local root span id";
+inline constexpr std::string_view kTraceEndpointLabel = "trace endpoint";
 
 }  // namespace ddprof

@@ -80,6 +80,7 @@ struct Profile {
   std::vector<ProfileSample> samples;
   ProfileLabel time_label;  // key and unit of what becomes of `times` where each event is a sample
   std::vector<StringIndex> comments;
+  std::vector<StringIndex> context_keys;  // of labels that the profiled threads made up themselves
   StringIndex doc_url = 0;  // an absolute address that explains this kind of profile
   std::vector<std::string> strings{std::string()};
 

@@ -38,6 +38,8 @@ struct Legacy {
   std::array<std::int64_t, kLosses> losses{};
   std::int64_t looked_at = 0;
   std::uint64_t stacks = 0;
+  std::uint64_t contexts = 0;
+  std::uint64_t contexts_over_budget = 0;
   std::array<std::uint64_t, kStopReasons> stopped{};
   ProcessCount excluded;
   ProcessCount over_limit;

@@ -69,6 +69,25 @@ std::vector<ProfileLabel> labels_of(ThreadKey thread, const TaskNames& names, Pr
   return labels;
 }
 
+// What a thread told of what it was doing.
+std::vector<ProfileLabel> labels_of(const SampleContext& context, ProfileBuilder& builder) {
+  std::vector<ProfileLabel> labels;
+  const auto add_number = [&](std::string_view key, std::uint64_t number) {
+    labels.push_back(builder.number_label(key, static_cast<std::int64_t>(number)));
+  };
+  if (context.span_id != 0) add_number(kSpanIdLabel, context.span_id);
+  if (context.local_root_span_id) add_number(kLocalRootSpanIdLabel, *context.local_root_span_id);
+  if (!context.endpoint.empty()) labels.push_back(builder.text_label(kTraceEndpointLabel, context.endpoint));
+  if (const std::string trace = trace_id_text(context); !trace.empty())
+    labels.push_back(builder.text_label(kTraceIdLabel, trace));
+  std::vector<StringIndex>& keys = builder.profile().context_keys;
+  for (const auto& [key, text] : context.others) {
+    labels.push_back(builder.text_label(key, text));
+    if (std::find(keys.begin(), keys.end(), labels.back().key) == keys.end()) keys.push_back(labels.back().key);
+  }
+  return labels;
+}
+
 // When the events of sample `index` were, if there is a timeline.
 void add_times(const ClosedPeriod& period, const MomentTable& moments, std::uint32_t index,
                ProfileSample& sample) {
@@ -91,6 +110,9 @@ void add_samples(const ClosedPeriod& period, std::span<const std::uint32_t> loca
   std::vector<std::vector<ProfileLabel>> labels;
   for (std::size_t thread = 0; thread < aggregated.threads.size(); ++thread)
     labels.push_back(labels_of(aggregated.threads[thread], period.labels[thread], builder));
+  std::vector<std::vector<ProfileLabel>> context_labels;
+  for (const SampleContext& context : aggregated.contexts)
+    context_labels.push_back(labels_of(context, builder));
   for (std::uint32_t i = 0; i < aggregated.samples.size(); ++i) {
     const auto& from = aggregated.samples[i];
     ProfileSample sample;
@@ -100,6 +122,10 @@ void add_samples(const ClosedPeriod& period, std::span<const std::uint32_t> loca
     const auto values = aggregated.sample_values(i).first(period.visible_columns);
     sample.values.assign(values.begin(), values.end());
     sample.labels = labels[from.thread];
+    if (from.context != 0) {
+      const auto& more = context_labels[from.context - 1];
+      sample.labels.insert(sample.labels.end(), more.begin(), more.end());
+    }
     add_times(period, moments, i, sample);
     builder.add_sample(std::move(sample));
   }

@@ -21,12 +21,17 @@ constexpr Nanoseconds kLastPatience = 60s;  // and the time for uploads
 constexpr Nanoseconds kBetweenLooksAtBudgets = 1s;
 constexpr Nanoseconds kBetweenShrinks = 30s;
 
+// How long a process that publishes nothing about its threads is left alone, at most.
+constexpr Nanoseconds kLookAtTarget = 2s;
+constexpr Nanoseconds kLookAtHost = 30s;
+
 }  // namespace
 
 Session::Session(Collector& collector, Destination& destination, SessionOptions options)
     : collector_(collector),
       options_(std::move(options)),
       stacks_(processes_, code_, Architecture::x86_64),
+      contexts_(collector_, processes_, files_, options_.root ? kLookAtTarget : kLookAtHost),
       columns_(options_.events),
       aggregator_(columns_.columns),
       continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
@@ -68,6 +73,7 @@ Summary Session::run(const std::atomic<bool>& stop) {
     }
     summary_.collecting_cpu += thread_cpu_now() - cpu_before;
     pace_.note(samples, others);
+    contexts_.look_around(monotonic_now());
     if (has_deep_stacks_) collector_.deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
@@ -122,13 +128,17 @@ void Session::handle(const SampleEvent& sample) {
   if (is_known) thread = {sample.pid, sample.tid, processes_.incarnation_of(sample.pid)};
   const auto& columns = columns_.events[sample.event];
   std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
+  const auto known_context = is_known ? contexts_.of(sample) : std::nullopt;
+  const SampleContext* context = known_context ? &*known_context : nullptr;
   std::uint32_t added =
-      columns.samples ? aggregator_.add(thread, stack.frames, {{*columns.samples, 1}, {column, sample.value}})
-                      : aggregator_.add(thread, stack.frames, {{column, sample.value}});
+      columns.samples
+          ? aggregator_.add(thread, stack.frames, {{*columns.samples, 1}, {column, sample.value}}, context)
+          : aggregator_.add(thread, stack.frames, {{column, sample.value}}, context);
   if (options_.has_timeline && columns.samples) aggregator_.add_moment(added, sample.time);
   if (cpu_) cpu_->add(sample);
 
   summary_.stacks++;
+  if (context != nullptr) summary_.contexts++;
   has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
   if (stack.reason != StopReason::complete)
     count_stop(summary_, stack.reason, files_.file(stack.stop_file).get());
@@ -153,13 +163,16 @@ void Session::handle(const ForkEvent& event) {
 
 void Session::handle(const CommEvent& event) {
   processes_.rename(event.pid, event.tid, event.comm, event.is_exec);
-  if (event.is_exec) stacks_.forget_thread(event.tid);
+  if (!event.is_exec) return;
+  stacks_.forget_thread(event.tid);
+  contexts_.forget(event.pid);
 }
 
 void Session::handle(const ExitEvent& event) {
   processes_.exit(event.pid, event.tid);
   choice_.note_exit(event.pid);
   stacks_.forget_thread(event.tid);
+  if (to_int(event.tid) == to_int(event.pid)) contexts_.forget(event.pid);
 }
 
 std::chrono::milliseconds Session::time_to_wait() const {

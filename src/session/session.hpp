@@ -22,6 +22,7 @@
 #include "session/session_options.hpp"
 #include "session/stack_builder.hpp"
 #include "session/summary.hpp"
+#include "session/thread_contexts.hpp"
 
 namespace ddprof {
 
@@ -72,6 +73,7 @@ class Session {
   ProcessChoice choice_{processes_, {!options_.root, options_.filter, options_.max_processes}};
   CodeIndex code_{files_};
   StackBuilder stacks_;
+  ThreadContexts contexts_;
   ColumnLayout columns_;
   Aggregator aggregator_;
   std::optional<CpuAccount> cpu_;  // of the first clock event

@@ -20,6 +20,8 @@ void Session::begin() {
   sequence_ = inherited_.sequence;
   summary_.looked_at = Nanoseconds(inherited_.looked_at);
   summary_.stacks = inherited_.stacks;
+  summary_.contexts = inherited_.contexts;
+  summary_.contexts_over_budget = inherited_.contexts_over_budget;
   for (std::size_t reason = 0; reason < kStopReasons; ++reason) {
     if (inherited_.stopped[reason] > 0)
       summary_.stopped[{static_cast<StopReason>(reason), ""}] = inherited_.stopped[reason];
@@ -82,6 +84,7 @@ void Session::close_period(Nanoseconds end, bool is_final) {
   AggregatedProfile profile = cpu_ ? cpu_->close(aggregator_, cadence_.start(), end, is_final)
                                    : aggregator_.take(cadence_.start(), end);
   summary_.looked_at += end - cadence_.start();
+  summary_.contexts_over_budget += profile.contexts_over_budget;
   finisher_.post_period(describe(std::move(profile)));
   if (options_.on_period) options_.on_period(told_, summary_);
   told_ = summary_;
@@ -110,6 +113,8 @@ Legacy Session::bequeath(Nanoseconds end) const {
   legacy.period_started = cadence_.start_after(end).count();
   legacy.looked_at = summary_.looked_at.count();
   legacy.stacks = summary_.stacks;
+  legacy.contexts = summary_.contexts;
+  legacy.contexts_over_budget = summary_.contexts_over_budget;
   legacy.stopped = {};
   for (const auto& [key, count] : summary_.stopped)
     legacy.stopped[static_cast<std::size_t>(key.first)] += count;

@@ -39,6 +39,7 @@ enum Profile : std::uint32_t {
 enum Sample : std::uint32_t {
   kSampleStack = 1,
   kSampleAttributes = 2,
+  kSampleLink = 3,
   kSampleValues = 4,
   kSampleTimestamps = 5,  // fixed64
 };
