@@ -11,16 +11,16 @@ void PendingContexts::add(const InterruptKey& key, Nanoseconds time, std::span<c
 std::span<const std::byte> PendingContexts::take(const InterruptKey& key, Nanoseconds time) {
   const auto found = of_thread_.find(to_int(key.tid));
   if (found == of_thread_.end()) return {};
-  Pending* last = nullptr;
+  Pending* nearest = nullptr;
   for (Pending& pending : found->second) {
-    if (pending.time <= time && !pending.is_taken && (last == nullptr || pending.time >= last->time))
-      last = &pending;
+    const bool is_same = pending.key == key && !pending.is_taken;
+    const Nanoseconds distance = std::chrono::abs(pending.time - time);
+    if (!is_same || distance > distance_) continue;
+    if (nearest == nullptr || distance < std::chrono::abs(nearest->time - time)) nearest = &pending;
   }
-  if (last == nullptr || time - last->time > kLongestInterrupt) return {};
-  const bool is_same = last->key.pid == key.pid && last->key.cpu == key.cpu && last->key.address == key.address;
-  if (!is_same) return {};
-  last->is_taken = true;
-  return last->bytes;
+  if (nearest == nullptr) return {};
+  nearest->is_taken = true;
+  return nearest->bytes;
 }
 
 void PendingContexts::forget_before(Nanoseconds time) {

@@ -2,6 +2,8 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -17,16 +19,22 @@ struct InterruptKey {
   Tid tid{};
   std::uint32_t cpu = 0;
   std::uint64_t address = 0;  // of the interrupted instruction
+
+  friend bool operator==(const InterruptKey&, const InterruptKey&) = default;
 };
 
-// Contexts that wait for their samples. The context is read first, then the sample is stamped, with nothing of
-// that thread between them: a sample may only have the last context before it, and not one that is older than
-// an interrupt lasts.
+// Contexts that wait for their samples. Both are stamped in one interrupt, a few microseconds apart: the context
+// first, or since Linux 6.2 the sample. So a sample has the nearest context of its thread, CPU and instruction,
+// and none when that is further away than any two samples of a thread would be.
 class PendingContexts {
  public:
   // On a virtual machine that loses its CPU in between the two may be further apart; then there is no context.
-  static constexpr Nanoseconds kLongestInterrupt = std::chrono::milliseconds(1);
+  static constexpr Nanoseconds kGreatestDistance = std::chrono::microseconds(200);
   static constexpr std::size_t kMost = 100'000;
+
+  // `between_samples`: of one thread on one CPU, at least.
+  explicit PendingContexts(Nanoseconds between_samples)
+      : distance_(std::min(kGreatestDistance, between_samples / 4)) {}
 
   void add(const InterruptKey& key, Nanoseconds time, std::span<const std::byte> bytes);
   // The context of the sample with this key and time, once; valid until forget_before(). Empty: there is none.
@@ -44,6 +52,7 @@ class PendingContexts {
     bool is_taken = false;
   };
 
+  Nanoseconds distance_;
   absl::flat_hash_map<std::int32_t, std::vector<Pending>> of_thread_;
   std::size_t count_ = 0;
 };

@@ -32,7 +32,7 @@ Result<std::optional<PidNamespace>> own_pid_namespace() {
 
 }  // namespace
 
-Result<ThreadContextReader> ThreadContextReader::open(std::size_t cpus) {
+Result<ThreadContextReader> ThreadContextReader::open(std::size_t cpus, Nanoseconds between_samples) {
   ContextProgramFacts facts;
   facts.thread_pointer = TRY(find_thread_pointer_in_task());
   facts.pid_namespace = TRY(own_pid_namespace());
@@ -44,7 +44,8 @@ Result<ThreadContextReader> ThreadContextReader::open(std::size_t cpus) {
   const BpfCode code = context_program(facts);
   UniqueFd program = TRY(load_bpf_program(BPF_PROG_TYPE_PERF_EVENT, code.instructions(), "ddprof_context"));
   MappedRegion memory = TRY(MappedRegion::map_shared(table.get(), sizeof(ContextTable)));
-  return ThreadContextReader(std::move(ring), std::move(table), std::move(memory), std::move(program));
+  return ThreadContextReader(std::move(ring), std::move(table), std::move(memory), std::move(program),
+                             between_samples);
 }
 
 void ThreadContextReader::attach(int event_fd) const {
@@ -83,6 +84,14 @@ void ThreadContextReader::clear() {
 
 void ThreadContextReader::drain() {
   ring_.drain([this](std::span<const std::byte> record) { take_record(record); });
+}
+
+std::span<const std::byte> ThreadContextReader::take(const InterruptKey& key, Nanoseconds time) {
+  if (__atomic_load_n(&table().used, __ATOMIC_RELAXED) == 0 && pending_.size() == 0) return {};
+  const auto bytes = pending_.take(key, time);
+  if (!bytes.empty()) return bytes;
+  drain();
+  return pending_.take(key, time);
 }
 
 void ThreadContextReader::take_record(std::span<const std::byte> record) {

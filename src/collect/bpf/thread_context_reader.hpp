@@ -21,7 +21,8 @@ namespace ddprof {
 // CAP_BPF and CAP_PERFMON). After that everything goes through memory, which forked processes share.
 class ThreadContextReader {
  public:
-  static Result<ThreadContextReader> open(std::size_t cpus);
+  // `between_samples`: how far apart two samples of a thread on one CPU are, at least.
+  static Result<ThreadContextReader> open(std::size_t cpus, Nanoseconds between_samples);
 
   // Before the event is inherited by anybody. An event that takes no such program (a tracepoint) has samples
   // without contexts.
@@ -30,9 +31,10 @@ class ThreadContextReader {
   bool set(Pid pid, const ThreadVariable& variable);
   void clear();
 
-  // Takes over what has been read so far: of all samples that were stamped before it is called.
+  // Takes over what has been read so far.
   void drain();
-  std::span<const std::byte> take(const InterruptKey& key, Nanoseconds time) { return pending_.take(key, time); }
+  // The context of a sample; it was there before the sample could be seen. Valid until forget_before().
+  std::span<const std::byte> take(const InterruptKey& key, Nanoseconds time);
   void forget_before(Nanoseconds time) { pending_.forget_before(time); }
 
   // Contexts that wait for their samples.
@@ -41,11 +43,13 @@ class ThreadContextReader {
   [[nodiscard]] std::uint64_t lost() const;
 
  private:
-  ThreadContextReader(ContextRing ring, UniqueFd table_fd, MappedRegion memory, UniqueFd program)
+  ThreadContextReader(ContextRing ring, UniqueFd table_fd, MappedRegion memory, UniqueFd program,
+                      Nanoseconds between_samples)
       : ring_(std::move(ring)),
         table_fd_(std::move(table_fd)),
         memory_(std::move(memory)),
-        program_(std::move(program)) {}
+        program_(std::move(program)),
+        pending_(between_samples) {}
 
   [[nodiscard]] ContextTable& table() const { return *reinterpret_cast<ContextTable*>(memory_.data()); }
   void take_record(std::span<const std::byte> record);

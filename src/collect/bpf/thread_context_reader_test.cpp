@@ -53,7 +53,7 @@ void burn(Nanoseconds time) {
 class ThreadContextReaderTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto opened = ThreadContextReader::open(2);
+    auto opened = ThreadContextReader::open(2, std::chrono::milliseconds(1));
     if (!opened.ok() && ::geteuid() != 0) GTEST_SKIP() << opened.error().message;
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     reader_.emplace(std::move(opened).value());

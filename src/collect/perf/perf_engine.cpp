@@ -16,6 +16,16 @@ constexpr std::uint64_t kSettleTime = 100'000;
 // While modes change, tasks that were just forked are looked for at this pace.
 constexpr std::chrono::milliseconds kChangePace{5};
 
+// Of one thread on one CPU, by the fastest clock. Nothing is known of events that are no clocks.
+Nanoseconds time_between_samples(const EventPlan& plan) {
+  Nanoseconds shortest = PendingContexts::kGreatestDistance * 4;
+  for (const PlannedEvent& event : plan.events) {
+    const Nanoseconds period(static_cast<std::int64_t>(event.task_attr.sample_period));
+    if (event.spec.is_clock) shortest = std::min(shortest, period);
+  }
+  return shortest;
+}
+
 }  // namespace
 
 PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
@@ -39,7 +49,7 @@ PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, Eve
 // Without it samples have no contexts, and nothing else is different.
 void PerfEngine::open_contexts(bool are_wanted) {
   if (!are_wanted) return;
-  auto opened = ThreadContextReader::open(rings_.cpus().size());
+  auto opened = ThreadContextReader::open(rings_.cpus().size(), time_between_samples(plan_));
   if (!opened.ok()) return;
   contexts_.emplace(std::move(opened).value());
   attacher_.read_contexts_with(*contexts_);
@@ -97,16 +107,13 @@ Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventH
   return {};
 }
 
-// A context is written before its sample is stamped: whoever has looked for contexts after `now` has those of
-// all samples until then.
 void PerfEngine::merge_rings(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now,
                              const EventHandler& handle) {
   auto take = [&](std::span<const std::byte> bytes) { on_bytes(bytes, handle); };
-  if (contexts_) contexts_->drain();
   merge_.run(rings_.rings(), limit, now, take);
   totals_merge_.run(totals_rings_.rings(), totals_limit, now, take);
   if (contexts_)
-    contexts_->forget_before(clock_.to_monotonic(std::min(limit, now)) - PendingContexts::kLongestInterrupt);
+    contexts_->forget_before(clock_.to_monotonic(std::min(limit, now)) - PendingContexts::kGreatestDistance);
 }
 
 void PerfEngine::deliver_at_once() {

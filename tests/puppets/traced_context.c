@@ -1,0 +1,8 @@
+// The variable through which a thread tells what it is doing (OTEP 4947), and who may set it. In the program itself, or in a library.
+#include "traced_context.h"
+
+__attribute__((visibility("default"))) __thread void *otel_thread_ctx_v1 = 0;
+
+__attribute__((visibility("default"))) void set_thread_context(void *record) {
+  *(void *volatile *)&otel_thread_ctx_v1 = record;
+}

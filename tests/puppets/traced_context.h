@@ -1,0 +1,3 @@
+#pragma once
+
+void set_thread_context(void *record);
