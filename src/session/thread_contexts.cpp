@@ -140,7 +140,7 @@ void ThreadContexts::look_at(Pid pid, Publisher& publisher, Nanoseconds now) {
   const Nanoseconds cost = thread_cpu_now() - cpu_before;
   publisher.wait = std::clamp(publisher.wait * 2, kFirstWait, longest_wait_);
   if (publisher.variable.kind != ThreadVariable::Kind::none) publisher.wait = kBetweenChecks;
-  publisher.next_look = now + std::max(publisher.wait, cost * kRestFactor);
+  publisher.next_look = now + std::min(std::max(publisher.wait, cost * kRestFactor), longest_wait_);
   publisher.has_samples = false;
 }
 

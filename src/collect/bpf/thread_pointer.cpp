@@ -45,14 +45,11 @@ BpfCode copy_own_task(int memory) {
 
 }  // namespace
 
-std::optional<std::uint32_t> find_only_word(std::span<const std::byte> bytes, std::uint64_t value) {
-  std::optional<std::uint32_t> found;
+std::optional<std::uint32_t> find_first_word(std::span<const std::byte> bytes, std::uint64_t value) {
   for (std::size_t at = 0; at + sizeof value <= bytes.size(); at += sizeof value) {
-    if (std::memcmp(bytes.data() + at, &value, sizeof value) != 0) continue;
-    if (found) return std::nullopt;
-    found = static_cast<std::uint32_t>(at);
+    if (std::memcmp(bytes.data() + at, &value, sizeof value) == 0) return static_cast<std::uint32_t>(at);
   }
-  return found;
+  return std::nullopt;
 }
 
 Result<std::uint32_t> find_thread_pointer_in_task() {
@@ -63,7 +60,7 @@ Result<std::uint32_t> find_thread_pointer_in_task() {
       TRY(load_bpf_program(BPF_PROG_TYPE_RAW_TRACEPOINT, code.instructions(), "ddprof_own_task"));
   const MappedRegion task = TRY(MappedRegion::map_shared(memory.get(), kTaskBytes));
   TRY(run_bpf_program(program.get()));
-  const auto offset = find_only_word(task.bytes(), pointer);
+  const auto offset = find_first_word(task.bytes(), pointer);
   if (!offset) return make_error(ErrorCode::unsupported, "thread contexts: no thread pointer in task_struct");
   return *offset;
 }

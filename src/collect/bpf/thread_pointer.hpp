@@ -14,7 +14,8 @@ namespace ddprof {
 // we look at our own task and search for the thread pointer that we know.
 Result<std::uint32_t> find_thread_pointer_in_task();
 
-// The only place of `value` among aligned words; none: not there, or not the only one.
-std::optional<std::uint32_t> find_only_word(std::span<const std::byte> bytes, std::uint64_t value);
+// The first place of `value` among aligned words. Behind our own task may lie another with the same pointer: that
+// of a process that was forked.
+std::optional<std::uint32_t> find_first_word(std::span<const std::byte> bytes, std::uint64_t value);
 
 }  // namespace ddprof
