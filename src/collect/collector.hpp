@@ -38,7 +38,7 @@ struct SampleEvent {
   std::uint32_t stack_requested = 0;   // how many bytes were asked for; stack.size() below it means that
                                        // the stack mapping ended there
   std::span<const std::uint64_t> kernel_chain{};  // leaf first, no context markers
-  std::span<const std::byte> thread_context{};  // the record that the thread had published; empty: none
+  std::span<const std::byte> thread_context{};    // the record that the thread had published; empty: none
 };
 
 struct MapEvent {
@@ -131,8 +131,8 @@ class Collector {
   virtual Result<void> resume() = 0;
   // Since when it has been paused, perhaps by another worker; none: it samples.
   [[nodiscard]] virtual std::optional<Nanoseconds> paused_since() const = 0;
-  // Whether samples can come with what their threads publish, and where the threads of a process do that. False:
-  // there is no room for one more process. Asked for Kind::none it forgets the process.
+  // Whether samples can come with what their threads publish, and where the threads of a process do that.
+  // False: there is no room for one more process. Asked for Kind::none it forgets the process.
   [[nodiscard]] virtual bool reads_thread_contexts() const { return false; }
   virtual bool read_thread_contexts(Pid pid, const ThreadVariable& variable) {
     (void)pid, (void)variable;

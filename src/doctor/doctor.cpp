@@ -2,6 +2,10 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <optional>
+
+#include "collect/bpf/thread_context_reader.hpp"
 #include "collect/perf/own_privileges.hpp"
 #include "doctor/agent_check.hpp"
 #include "doctor/debug_checks.hpp"
@@ -19,6 +23,12 @@ namespace {
 std::uint64_t memlock_limit() {
   rlimit limit{};
   return ::getrlimit(RLIMIT_MEMLOCK, &limit) == 0 ? limit.rlim_cur : 0;
+}
+
+// Why nobody can read what threads publish; none: it works.
+std::optional<Error> context_refusal(std::size_t cpus) {
+  auto opened = ThreadContextReader::open(std::max<std::size_t>(cpus, 1), std::chrono::seconds(1));
+  return opened ? std::nullopt : std::optional(std::move(opened).error());
 }
 
 }  // namespace
@@ -53,7 +63,7 @@ Diagnosis examine(const DoctorOptions& options) {
       check_clock(machine),
       check_tracefs(machine),
       check_btf(machine),
-      check_bpf(machine, privileges),
+      check_bpf(machine, context_refusal(probe.cpus)),
       // Where profiles could go.
       check_agent(AgentAddress::parse(options.url, options.host, options.port)),
   };

@@ -142,19 +142,19 @@ Finding check_btf(const Machine& machine) {
   return finding;
 }
 
-Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges) {
+Finding check_bpf(const Machine& machine, const std::optional<Error>& refusal) {
   static constexpr std::array<std::string_view, 2> kBpf = {"BPF", "PERFMON"};
   const auto level = machine.number("/proc/sys/kernel/unprivileged_bpf_disabled");
   Finding finding{.name = "bpf",
                   .fact = level ? fmt::format("kernel.unprivileged_bpf_disabled is {}", *level)
                                 : "no kernel.unprivileged_bpf_disabled"};
-  const bool may_load =
-      (privileges.has(CAP_BPF) || privileges.has(CAP_SYS_ADMIN)) && privileges.may_monitor();
-  finding.state = may_load ? CheckState::ok : CheckState::missing;
-  finding.meaning = "for a later BPF engine, which unwinds in the kernel without copies of stacks";
-  if (!may_load)
-    finding.cure =
-        cure_with("nothing to do in this version; later give ddprof CAP_BPF and CAP_PERFMON", kBpf);
+  finding.meaning = "samples have the trace, span and endpoint of threads that publish them";
+  if (!refusal) return finding;
+  finding.state = CheckState::missing;
+  finding.fact += ", " + refusal->message;
+  finding.meaning = "samples have no trace, span or endpoint, even of threads that publish them";
+  if (refusal->code == ErrorCode::permission_denied)
+    finding.cure = cure_with("give ddprof CAP_BPF and CAP_PERFMON, or run it as root", kBpf);
   return finding;
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+
+#include "base/result.hpp"
 #include "collect/perf/own_privileges.hpp"
 #include "doctor/finding.hpp"
 #include "doctor/machine.hpp"
@@ -14,6 +17,7 @@ Finding check_sample_rate(const Machine& machine);
 Finding check_kernel_names(const Machine& machine, const OwnPrivileges& privileges);
 Finding check_tracefs(const Machine& machine);
 Finding check_btf(const Machine& machine);
-Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges);
+// `refusal`: why the program that reads what threads publish cannot be had; none: it can.
+Finding check_bpf(const Machine& machine, const std::optional<Error>& refusal);
 
 }  // namespace ddprof

@@ -4,6 +4,7 @@
 #include "elf/debug_links.hpp"
 #include "elf/elf_file.hpp"
 #include "elf/mini_debug_info.hpp"
+#include "elf/thread_symbol.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;
@@ -20,6 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const SymbolTableKind kind : {SymbolTableKind::symtab, SymbolTableKind::dynsym}) {
     file->for_each_symbol(kind,
                           [&sum](const ElfSymbol& symbol) { sum += symbol.name.size() + symbol.value; });
+  }
+  for (const char* name : {"otel_thread_ctx_v1", "errno", ""}) {
+    if (const auto symbol = find_thread_symbol(*file, name)) sum += symbol->offset + symbol->slots.size();
   }
   for (std::size_t i = 0; i < std::min<std::size_t>(file->section_count(), 64); ++i) {
     const auto section = file->section(i);

@@ -80,7 +80,8 @@ std::optional<ThreadSymbol> find_thread_symbol(const ElfFile& elf, std::string_v
   auto symbol = find_defined(elf, SymbolTableKind::dynsym, name);
   const bool is_dynamic = symbol.has_value();
   // A static program need not have the other table. Its numbers mean nothing to relocations.
-  if (!is_dynamic && elf.type() == ElfType::executable) symbol = find_defined(elf, SymbolTableKind::symtab, name);
+  if (!is_dynamic && elf.type() == ElfType::executable)
+    symbol = find_defined(elf, SymbolTableKind::symtab, name);
   if (!symbol) return std::nullopt;
   const auto offset = executable_offset(*segment, symbol->value);
   if (!offset) return std::nullopt;

@@ -22,8 +22,8 @@ struct ThreadSymbol {
     std::uint64_t vaddr = 0;
   };
 
-  std::uint64_t offset = 0;               // in the block of its module
-  std::int64_t executable_offset = 0;     // from the thread pointer, when the file is the program itself
+  std::uint64_t offset = 0;            // in the block of its module
+  std::int64_t executable_offset = 0;  // from the thread pointer, when the file is the program itself
   std::vector<Slot> slots;
 };
 

@@ -37,8 +37,8 @@ Samples take_run(Samples& samples, Same&& is_same) {
 }
 
 bool is_one(const OtlpSample& left, const OtlpSample& right) {
-  return left.process == right.process && left.stack == right.stack &&
-         left.attributes == right.attributes && left.link == right.link;
+  return left.process == right.process && left.stack == right.stack && left.attributes == right.attributes &&
+         left.link == right.link;
 }
 
 class OtlpWriter {

@@ -107,11 +107,13 @@ OtlpDictionary::Number OtlpSamples::link_of(const ProfileSample& sample) const {
   bool has_trace = false;
   std::uint64_t span = 0;
   for (const ProfileLabel& label : sample.labels) {
-    if (label.key == trace_key_) has_trace = read_digits(dictionary_.profile().text(label.text), link.trace_id);
+    if (label.key == trace_key_)
+      has_trace = read_digits(dictionary_.profile().text(label.text), link.trace_id);
     if (label.key == span_key_ && label.text == 0) span = static_cast<std::uint64_t>(label.number);
   }
   if (!has_trace || span == 0) return 0;
-  for (std::size_t i = link.span_id.size(); i-- > 0; span >>= 8U) link.span_id[i] = static_cast<char>(span & 0xffU);
+  for (std::size_t i = link.span_id.size(); i-- > 0; span >>= 8U)
+    link.span_id[i] = static_cast<char>(span & 0xffU);
   return dictionary_.link(link);
 }
 
@@ -167,7 +169,8 @@ std::uint32_t OtlpSamples::known_label(const ProfileLabel& label) {
 OtlpSamples::Known OtlpSamples::read_label(const ProfileLabel& label) const {
   const Profile& profile = dictionary_.profile();
   OtlpLabelName name = otlp_label_name(profile.text(label.key));
-  if (const auto given = given_names_.find(label.key); given != given_names_.end()) name.attribute = given->second;
+  if (const auto given = given_names_.find(label.key); given != given_names_.end())
+    name.attribute = given->second;
   Known known{.label = label,
               .attribute = {name.attribute, label.number, otlp_unit(profile.text(label.unit))}};
   if (label.text != 0) known.attribute = {name.attribute, profile.text(label.text), {}};

@@ -93,9 +93,9 @@ class OtlpSamples {
   std::vector<Known> labels_;
   DenseIndex label_index_;
   NumberSets attribute_sets_, process_sets_;
-  StringIndex trace_key_ = 0, span_key_ = 0;            // of the profile; 0: no sample has such a label
+  StringIndex trace_key_ = 0, span_key_ = 0;  // of the profile; 0: no sample has such a label
   absl::flat_hash_map<StringIndex, std::string> given_names_;  // of labels that threads made up
-  std::vector<std::uint32_t> attributes_, process_labels_;  // of the sample at hand
+  std::vector<std::uint32_t> attributes_, process_labels_;     // of the sample at hand
 };
 
 }  // namespace ddprof

@@ -49,6 +49,26 @@ TEST(Otlp, IsChosenByExtensionAndByName) {
   EXPECT_EQ(output_format_by_name("otlp").value(), OutputFormat::otlp);
 }
 
+TEST(Otlp, LinksSamplesToTheirSpansAndMarksWhatThreadsMadeUp) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+  for (const char* trace : {"000102030405060708090a0b0c0d0e0f", "not a trace"}) {
+    builder.add_sample({{},
+                        {10},
+                        {builder.number_label(kSpanIdLabel, 0x1112131415161718),
+                         builder.text_label(kTraceIdLabel, trace), builder.text_label("customer", "gold")}});
+  }
+  builder.profile().context_keys = {builder.intern("customer")};
+  const std::string bytes = encode_otlp(std::move(builder).build(), {});
+  constexpr std::string_view kLink(
+      "\x0a\x10\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x12\x08\x11\x12\x13\x14\x15"
+      "\x16\x17\x18",
+      28);
+  EXPECT_THAT(bytes, HasSubstr(std::string(kLink)));
+  EXPECT_THAT(bytes, HasSubstr("process.context.label.customer"));
+  EXPECT_THAT(bytes, HasSubstr("not a trace"));  // stays a label
+}
+
 // Growing in steps would need up to three times the bytes.
 TEST(Otlp, ReservesAboutTheMemoryThatItNeeds) {
   ProfileBuilder builder;

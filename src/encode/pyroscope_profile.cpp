@@ -73,7 +73,8 @@ void keep_labels_that_are_texts(Profile& profile) {
     sample.times.clear();
     sample.events = 0;
     std::vector<ProfileLabel>& labels = sample.labels;
-    std::erase_if(labels, [&](const ProfileLabel& label) { return label.text == 0 || is_too_fine(label.key); });
+    std::erase_if(labels,
+                  [&](const ProfileLabel& label) { return label.text == 0 || is_too_fine(label.key); });
     for (ProfileLabel& label : labels) label = {.key = names(label.key), .text = values(label.text)};
     std::stable_sort(labels.begin(), labels.end(), is_before);
     labels.erase(std::unique(labels.begin(), labels.end(), is_same_key), labels.end());

@@ -46,6 +46,22 @@ TEST(PyroscopeProfile, AddsUpWhatDiffersInNumbersAlone) {
   EXPECT_TRUE(profile.samples[0].labels.empty());
 }
 
+TEST(PyroscopeProfile, HasNoSeriesForEverySpan) {
+  ProfileBuilder builder = builder_of("cpu");
+  for (int i = 0; i < 10; ++i) {
+    builder.add_sample(
+        {{},
+         {1, 10},
+         {builder.number_label(kSpanIdLabel, i + 1), builder.text_label(kTraceIdLabel, std::to_string(i)),
+          builder.text_label("request", std::to_string(i)),
+          builder.text_label(kTraceEndpointLabel, "/cart")}});
+  }
+  builder.profile().context_keys = {builder.intern("request")};
+  const Profile profile = for_pyroscope(std::move(builder).build());
+  ASSERT_EQ(profile.samples.size(), 1U);
+  EXPECT_THAT(labels_of(profile, profile.samples[0]), ElementsAre(Pair("trace_endpoint", "/cart")));
+}
+
 TEST(PyroscopeProfile, NamesLabelsAsAServerTakesThem) {
   ProfileBuilder builder = builder_of("cpu");
   const std::uint32_t main = builder.add_named_location("main");

@@ -18,7 +18,8 @@ namespace ddprof {
 struct ProcessContext {
   std::map<std::string, std::string> resource;
   std::map<std::string, std::string> attributes;
-  std::vector<std::string> thread_keys;  // threadlocal.attribute_key_map: what indices in threads' records mean
+  std::vector<std::string>
+      thread_keys;  // threadlocal.attribute_key_map: what indices in threads' records mean
 
   // Empty where there is none.
   [[nodiscard]] std::string text(const std::string& name) const;

@@ -10,8 +10,8 @@
 
 namespace ddprof {
 
-// What a thread publishes about what it is doing: OpenTelemetry's thread context (OTEP 4947). Texts point into
-// the bytes that were parsed.
+// What a thread publishes about what it is doing: OpenTelemetry's thread context (OTEP 4947). Texts point
+// into the bytes that were parsed.
 struct ThreadContext {
   struct Attribute {
     std::uint8_t key = 0;  // index into what the process publishes as threadlocal.attribute_key_map

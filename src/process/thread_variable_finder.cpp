@@ -23,8 +23,8 @@ std::optional<Pair> read_pair(const ReadTarget& read, Address at) {
   return pair;
 }
 
-// A module and an offset in its block, as glibc writes them. That the offset is the one of the file shows that
-// it is what we take it for.
+// A module and an offset in its block, as glibc writes them. That the offset is the one of the file shows
+// that it is what we take it for.
 std::optional<ThreadVariable> from_index(const Pair& index, const ThreadSymbol& symbol) {
   if (index[0] == 0 || index[0] > kMostModules || index[1] != symbol.offset) return std::nullopt;
   return ThreadVariable{ThreadVariable::Kind::dynamic, static_cast<std::int64_t>(index[1]), index[0]};

@@ -41,7 +41,7 @@ struct AggregatedProfile {
     std::uint32_t count = 0;
   };
   struct Sample {
-    std::uint32_t stack = 0;   // into stacks
+    std::uint32_t stack = 0;    // into stacks
     std::uint32_t thread = 0;   // into threads
     std::uint32_t context = 0;  // one more than the index into contexts; 0: none
 
@@ -88,8 +88,8 @@ struct AggregatorBudget {
   std::uint32_t moments = 1'000'000;         // beyond: samples count, but have no time of their own
 };
 
-// Sums samples by stack, thread and context. A stack that was seen before costs one hash, one comparison and no
-// allocation.
+// Sums samples by stack, thread and context. A stack that was seen before costs one hash, one comparison and
+// no allocation.
 class Aggregator {
  public:
   explicit Aggregator(std::vector<Column> columns, AggregatorBudget budget = {});

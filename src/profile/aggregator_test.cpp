@@ -47,6 +47,35 @@ TEST(Aggregator, SumsTheValuesOfARepeatedStack) {
   EXPECT_THAT(profile.sample_values(0), ElementsAre(2, 250));
 }
 
+TEST(Aggregator, KeepsContextsApart) {
+  Aggregator aggregator(cpu_columns());
+  const std::vector<Frame> stack{code(1, 0x10)};
+  const SampleContext first{.span_id = 1}, second{.span_id = 2};
+  for (const SampleContext* context : {&first, &second, &first})
+    aggregator.add(kMain, stack, {{0, 1}}, context);
+  aggregator.add(kMain, stack, {{0, 5}});
+
+  const AggregatedProfile profile = aggregator.take({}, {});
+  ASSERT_EQ(profile.samples.size(), 3U);
+  EXPECT_EQ(profile.contexts[profile.samples[1].context - 1], second);
+  EXPECT_EQ(profile.sample_values(0)[0], 2);
+  EXPECT_EQ(profile.samples[2].context, 0U);
+  EXPECT_EQ(profile.sample_values(2)[0], 5);
+}
+
+TEST(Aggregator, CountsContextsThatItHasNoRoomFor) {
+  Aggregator aggregator(cpu_columns(), {.contexts = 1});
+  const std::vector<Frame> stack{code(1, 0x10)};
+  for (std::uint64_t span = 1; span <= 3; ++span) {
+    const SampleContext context{.span_id = span};
+    aggregator.add(kMain, stack, {{0, 1}}, &context);
+  }
+  const AggregatedProfile profile = aggregator.take({}, {});
+  EXPECT_EQ(profile.contexts.size(), 1U);
+  EXPECT_EQ(profile.contexts_over_budget, 2U);
+  EXPECT_EQ(total(profile, 0), 3);
+}
+
 TEST(Aggregator, KeepsThreadsApartAndSharesTheirStack) {
   Aggregator aggregator(cpu_columns());
   const std::vector<Frame> stack{code(1, 0x10)};

@@ -81,7 +81,7 @@ struct Profile {
   ProfileLabel time_label;  // key and unit of what becomes of `times` where each event is a sample
   std::vector<StringIndex> comments;
   std::vector<StringIndex> context_keys;  // of labels that the profiled threads made up themselves
-  StringIndex doc_url = 0;  // an absolute address that explains this kind of profile
+  StringIndex doc_url = 0;                // an absolute address that explains this kind of profile
   std::vector<std::string> strings{std::string()};
 
   [[nodiscard]] std::string_view text(StringIndex index) const { return strings[index]; }

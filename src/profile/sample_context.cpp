@@ -16,7 +16,8 @@ std::uint64_t hash_of(const SampleContext& context) {
   std::uint64_t hash = hash_mix(hash_mix(trace[0], trace[1]), context.span_id);
   hash = hash_mix(hash, context.local_root_span_id.value_or(1));
   hash = hash_mix(hash, hash_text(context.endpoint));
-  for (const auto& [key, text] : context.others) hash = hash_mix(hash_mix(hash, hash_text(key)), hash_text(text));
+  for (const auto& [key, text] : context.others)
+    hash = hash_mix(hash_mix(hash, hash_text(key)), hash_text(text));
   return hash;
 }
 

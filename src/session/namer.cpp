@@ -83,7 +83,8 @@ std::vector<ProfileLabel> labels_of(const SampleContext& context, ProfileBuilder
   std::vector<StringIndex>& keys = builder.profile().context_keys;
   for (const auto& [key, text] : context.others) {
     labels.push_back(builder.text_label(key, text));
-    if (std::find(keys.begin(), keys.end(), labels.back().key) == keys.end()) keys.push_back(labels.back().key);
+    if (std::find(keys.begin(), keys.end(), labels.back().key) == keys.end())
+      keys.push_back(labels.back().key);
   }
   return labels;
 }

@@ -84,6 +84,9 @@ void add_sample_counts(MetricList& metrics, const Summary& before, const Summary
   metrics.gauge("event.throttled", grown(old.throttled, now.throttled));
   metrics.gauge("event.malformed", grown(old.malformed_records, now.malformed_records));
   metrics.gauge("sample.count", grown(before.stacks, after.stacks));
+  metrics.gauge("context.count", grown(before.contexts, after.contexts));
+  metrics.gauge("context.lost", grown(old.lost_contexts, now.lost_contexts) +
+                                    grown(before.contexts_over_budget, after.contexts_over_budget));
 }
 
 void add_unwinding(MetricList& metrics, const Summary& before, const Summary& after,

@@ -74,6 +74,17 @@ std::string naming_line(const std::vector<ModuleNaming>& modules) {
   return text;
 }
 
+// ", 12 lost (ring full), …": of what threads told of themselves.
+std::string lost_contexts(const Summary& summary) {
+  std::string text;
+  if (summary.collector.lost_contexts > 0)
+    text += fmt::format(", {} lost: their ring was full", with_thousands(summary.collector.lost_contexts));
+  if (summary.contexts_over_budget > 0)
+    text +=
+        fmt::format(", {} left out: too many different ones", with_thousands(summary.contexts_over_budget));
+  return text;
+}
+
 }  // namespace
 
 std::string with_thousands(std::uint64_t number) {
@@ -140,6 +151,8 @@ std::vector<std::string> self_report(const Summary& summary) {
   if (summary.exact_cpu) lines.push_back(fmt::format("target: {} of CPU", seconds(*summary.exact_cpu)));
   if (summary.slow_down > 1)
     lines.push_back(fmt::format("sampling slowed down {} times to stay within --max-cpu", summary.slow_down));
+  if (const std::string text = lost_contexts(summary); !text.empty())
+    lines.push_back(fmt::format("traces: {} samples{}", with_thousands(summary.contexts), text));
   if (const std::string text = replacements(summary); !text.empty()) lines.push_back("worker: " + text);
   if (const std::string text = undelivered(summary); !text.empty()) lines.push_back("export: " + text);
   return lines;
@@ -200,6 +213,9 @@ std::string render_summary(const Summary& summary) {
   if (summary.over_limit.samples > 0)
     add("too many", fmt::format("{} samples ({} of CPU) of processes beyond --maximum-pids have no stacks",
                                 with_thousands(summary.over_limit.samples), seconds(summary.over_limit.cpu)));
+  if (summary.contexts > 0)
+    add("traces", fmt::format("{} samples with what their thread was doing{}",
+                              with_thousands(summary.contexts), lost_contexts(summary)));
   if (summary.collector.malformed_records > 0)
     add("malformed", fmt::format("{} records", summary.collector.malformed_records));
   add("engine",

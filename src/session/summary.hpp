@@ -23,7 +23,7 @@ struct Summary {
   bool has_pauses = false;       // only a part of every period is looked at
   Nanoseconds collecting_cpu{};  // own CPU time to read, unwind and add up samples; of this worker
   CollectorCounters collector;
-  std::uint64_t stacks = 0;                                             // samples that were unwound
+  std::uint64_t stacks = 0;                // samples that were unwound
   std::uint64_t contexts = 0;              // samples with what their thread told of itself
   std::uint64_t contexts_over_budget = 0;  // samples that lost it: too many different ones in a period
   std::map<std::pair<StopReason, std::string>, std::uint64_t> stopped;  // by reason and module

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::string_view kVariable = "otel_thread_ctx_v1";
-constexpr Nanoseconds kFirstWait = 100ms;  // for a process to publish something, doubled each time
+constexpr Nanoseconds kFirstWait = 100ms;   // for a process to publish something, doubled each time
 constexpr Nanoseconds kBetweenChecks = 1s;  // whether what is published has changed
 constexpr int kRestFactor = 200;            // looks take at most a half percent of our time
 constexpr std::size_t kMostPublishers = 100'000;
@@ -42,8 +42,8 @@ std::optional<std::uint64_t> parse_hexadecimal(std::string_view text) {
 }
 
 // The best comes first.
-constexpr auto kEndpointKeys =
-    std::to_array<std::string_view>({kTraceEndpointLabel, "datadog.trace_endpoint", "trace.endpoint", "http.route"});
+constexpr auto kEndpointKeys = std::to_array<std::string_view>(
+    {kTraceEndpointLabel, "datadog.trace_endpoint", "trace.endpoint", "http.route"});
 
 std::size_t endpoint_rank(std::string_view key) {
   return static_cast<std::size_t>(std::find(kEndpointKeys.begin(), kEndpointKeys.end(), key) -
@@ -53,9 +53,9 @@ std::size_t endpoint_rank(std::string_view key) {
 // Names that stand for something else in a profile.
 bool is_taken(std::string_view key) {
   constexpr auto kTaken = std::to_array<std::string_view>(
-      {kThreadIdLabel, kThreadNameLabel, kProcessIdLabel, kProcessNameLabel, kEndTimestampLabel, kNamespacePidLabel,
-       kContainerIdLabel, kCgroupLabel, kServiceLabel, kTraceIdLabel, kSpanIdLabel, kLocalRootSpanIdLabel,
-       "process_id"});
+      {kThreadIdLabel, kThreadNameLabel, kProcessIdLabel, kProcessNameLabel, kEndTimestampLabel,
+       kNamespacePidLabel, kContainerIdLabel, kCgroupLabel, kServiceLabel, kTraceIdLabel, kSpanIdLabel,
+       kLocalRootSpanIdLabel, "process_id"});
   return std::find(kTaken.begin(), kTaken.end(), key) != kTaken.end();
 }
 
@@ -105,7 +105,8 @@ std::optional<SampleContext> ThreadContexts::of(const SampleEvent& sample) {
   Publisher& publisher = publishers_[to_int(sample.pid)];
   publisher.has_samples = true;
   if (publisher.next_look.count() == 0) next_look_ = Nanoseconds(0);
-  if (sample.thread_context.empty() || !publisher.published || sample.time < publisher.since) return std::nullopt;
+  if (sample.thread_context.empty() || !publisher.published || sample.time < publisher.since)
+    return std::nullopt;
   const auto context = parse_thread_context(sample.thread_context);
   if (!context) return std::nullopt;
   const auto is_unknown = [&](const ThreadContext::Attribute& attribute) {
@@ -147,7 +148,8 @@ void ThreadContexts::look_at(Pid pid, Publisher& publisher, Nanoseconds now) {
 void ThreadContexts::read_again(Pid pid, Publisher& publisher) {
   publisher.published = read_published_context(pid);
   ThreadVariable variable;
-  if (publisher.published && publishes_thread_contexts(publisher.published->context)) variable = find_variable(pid);
+  if (publisher.published && publishes_thread_contexts(publisher.published->context))
+    variable = find_variable(pid);
   if (variable == publisher.variable) return;
   if (!collector_.read_thread_contexts(pid, variable)) variable = {};
   publisher.variable = variable;
@@ -157,7 +159,9 @@ void ThreadContexts::read_again(Pid pid, Publisher& publisher) {
 ThreadVariable ThreadContexts::find_variable(Pid pid) {
   const Process& process = processes_.find_or_read(pid);
   if (!process.space) return {};
-  const auto read = [pid](Address from, std::span<std::byte> to) { return read_process_memory(pid, from, to); };
+  const auto read = [pid](Address from, std::span<std::byte> to) {
+    return read_process_memory(pid, from, to);
+  };
   const auto entry = find_entry(pid);
   FileId last = FileId::none;
   for (const CodeMapping& mapping : process.space->mappings()) {

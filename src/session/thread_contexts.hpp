@@ -21,7 +21,8 @@ namespace ddprof {
 // sense of what comes with their samples.
 class ThreadContexts {
  public:
-  ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files, Nanoseconds longest_wait);
+  ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files,
+                 Nanoseconds longest_wait);
 
   // What the sample's thread was doing; none: it did not say. A process is looked at because it has samples.
   std::optional<SampleContext> of(const SampleEvent& sample);

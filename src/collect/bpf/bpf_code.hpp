@@ -51,9 +51,15 @@ class BpfCode {
     emit_wide(to, BPF_PSEUDO_MAP_VALUE, static_cast<std::uint32_t>(map));
   }
 
-  void jump_if_equal(Register left, std::int32_t right, Label& to) { jump(BPF_JEQ | BPF_K, left, 0, right, to); }
-  void jump_if_other(Register left, std::int32_t right, Label& to) { jump(BPF_JNE | BPF_K, left, 0, right, to); }
-  void jump_if_above(Register left, std::int32_t right, Label& to) { jump(BPF_JGT | BPF_K, left, 0, right, to); }
+  void jump_if_equal(Register left, std::int32_t right, Label& to) {
+    jump(BPF_JEQ | BPF_K, left, 0, right, to);
+  }
+  void jump_if_other(Register left, std::int32_t right, Label& to) {
+    jump(BPF_JNE | BPF_K, left, 0, right, to);
+  }
+  void jump_if_above(Register left, std::int32_t right, Label& to) {
+    jump(BPF_JGT | BPF_K, left, 0, right, to);
+  }
   void jump_if_same(Register left, Register right, Label& to) { jump(BPF_JEQ | BPF_X, left, right, 0, to); }
   void jump_if_not_above(Register left, std::int32_t right, Label& to) {
     jump(BPF_JLE | BPF_K, left, 0, right, to);

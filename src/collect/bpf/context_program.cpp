@@ -117,8 +117,8 @@ class ContextProgram {
     code_.add_register(BPF_REG_3, BPF_REG_1);
   }
 
-  // glibc: the thread has a pointer to its vector at 8; entries have 16 bytes and begin with the address of the
-  // block, or -1 as long as the thread has not used it.
+  // glibc: the thread has a pointer to its vector at 8; entries have 16 bytes and begin with the address of
+  // the block, or -1 as long as the thread has not used it.
   void find_block_of_module() {
     code_.add(BPF_REG_3, 8);
     read(BPF_FUNC_probe_read_user, kWord, sizeof(std::uint64_t));
@@ -149,7 +149,8 @@ class ContextProgram {
   void copy_record(std::size_t most_attributes) {
     BpfCode::Label is_small, is_read;
     code_.set_map(BPF_REG_1, facts_.ring);
-    code_.set(BPF_REG_2, static_cast<std::int32_t>(sizeof(ContextHeader) + kContextHeadBytes + most_attributes));
+    code_.set(BPF_REG_2,
+              static_cast<std::int32_t>(sizeof(ContextHeader) + kContextHeadBytes + most_attributes));
     code_.set(BPF_REG_3, 0);
     code_.call(BPF_FUNC_ringbuf_reserve);
     code_.jump_if_equal(BPF_REG_0, 0, lost_);

@@ -31,8 +31,8 @@ static_assert(sizeof(ContextTable) == 16 + 24 * ContextTable::kSlots);
 
 // What it writes for a sample that was taken while its thread had a context.
 struct ContextHeader {
-  std::uint64_t time = 0;    // CLOCK_MONOTONIC, just before the time of the sample
-  std::uint64_t thread = 0;  // process in the upper half
+  std::uint64_t time = 0;     // CLOCK_MONOTONIC, just before the time of the sample
+  std::uint64_t thread = 0;   // process in the upper half
   std::uint64_t address = 0;  // of the instruction that was interrupted
   std::uint32_t cpu = 0;
   std::uint32_t attribute_bytes = 0;

@@ -34,7 +34,8 @@ void ContextRing::drain(const std::function<void(std::span<const std::byte>)>& t
   const Position end = load_position(producer_.data());
   while (at < end) {
     const std::byte* head = data + (at & (bytes_ - 1));
-    const std::uint32_t length = __atomic_load_n(reinterpret_cast<const std::uint32_t*>(head), __ATOMIC_ACQUIRE);
+    const std::uint32_t length =
+        __atomic_load_n(reinterpret_cast<const std::uint32_t*>(head), __ATOMIC_ACQUIRE);
     if ((length & BPF_RINGBUF_BUSY_BIT) != 0) break;  // being written on another CPU
     const std::uint32_t size = length & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
     if (size > bytes_) break;  // the kernel never writes that

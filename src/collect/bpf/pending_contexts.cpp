@@ -26,7 +26,8 @@ std::span<const std::byte> PendingContexts::take(const InterruptKey& key, Nanose
 void PendingContexts::forget_before(Nanoseconds time) {
   count_ = 0;
   for (auto entry = of_thread_.begin(); entry != of_thread_.end();) {
-    std::erase_if(entry->second, [&](const Pending& pending) { return pending.is_taken || pending.time < time; });
+    std::erase_if(entry->second,
+                  [&](const Pending& pending) { return pending.is_taken || pending.time < time; });
     count_ += entry->second.size();
     if (entry->second.empty()) {
       of_thread_.erase(entry++);

@@ -23,12 +23,13 @@ struct InterruptKey {
   friend bool operator==(const InterruptKey&, const InterruptKey&) = default;
 };
 
-// Contexts that wait for their samples. Both are stamped in one interrupt, a few microseconds apart: the context
-// first, or since Linux 6.2 the sample. So a sample has the nearest context of its thread, CPU and instruction,
-// and none when that is further away than any two samples of a thread would be.
+// Contexts that wait for their samples. Both are stamped in one interrupt, a few microseconds apart: the
+// context first, or since Linux 6.2 the sample. So a sample has the nearest context of its thread, CPU and
+// instruction, and none when that is further away than any two samples of a thread would be.
 class PendingContexts {
  public:
-  // On a virtual machine that loses its CPU in between the two may be further apart; then there is no context.
+  // On a virtual machine that loses its CPU in between the two may be further apart; then there is no
+  // context.
   static constexpr Nanoseconds kGreatestDistance = std::chrono::microseconds(200);
   static constexpr std::size_t kMost = 100'000;
 
@@ -37,7 +38,8 @@ class PendingContexts {
       : distance_(std::min(kGreatestDistance, between_samples / 4)) {}
 
   void add(const InterruptKey& key, Nanoseconds time, std::span<const std::byte> bytes);
-  // The context of the sample with this key and time, once; valid until forget_before(). Empty: there is none.
+  // The context of the sample with this key and time, once; valid until forget_before(). Empty: there is
+  // none.
   std::span<const std::byte> take(const InterruptKey& key, Nanoseconds time);
   // All samples of before that time have been seen.
   void forget_before(Nanoseconds time);

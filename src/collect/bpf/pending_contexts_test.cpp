@@ -46,8 +46,9 @@ TEST(PendingContexts, NeverGoToTheNextSampleWhenTheirOwnWasLost) {
 }
 
 TEST(PendingContexts, NeverGoToAnotherThreadCpuOrInstruction) {
-  for (const InterruptKey& other : {InterruptKey{Pid{10}, Tid{12}, 1, 0x400}, InterruptKey{Pid{9}, Tid{11}, 1, 0x400},
-                                    InterruptKey{Pid{10}, Tid{11}, 2, 0x400}, InterruptKey{Pid{10}, Tid{11}, 1, 0x404}}) {
+  for (const InterruptKey& other :
+       {InterruptKey{Pid{10}, Tid{12}, 1, 0x400}, InterruptKey{Pid{9}, Tid{11}, 1, 0x400},
+        InterruptKey{Pid{10}, Tid{11}, 2, 0x400}, InterruptKey{Pid{10}, Tid{11}, 1, 0x404}}) {
     PendingContexts pending(1ms);
     pending.add(kThread, 100us, kBytes);
     EXPECT_THAT(pending.take(other, 101us), IsEmpty());

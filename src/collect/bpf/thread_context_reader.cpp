@@ -101,7 +101,8 @@ void ThreadContextReader::take_record(std::span<const std::byte> record) {
   const auto content = record.subspan(sizeof header);
   const std::size_t size = std::min(content.size(), kContextHeadBytes + header.attribute_bytes);
   const InterruptKey key{Pid{static_cast<std::int32_t>(header.thread >> 32U)},
-                         Tid{static_cast<std::int32_t>(header.thread & 0xffffffff)}, header.cpu, header.address};
+                         Tid{static_cast<std::int32_t>(header.thread & 0xffffffff)}, header.cpu,
+                         header.address};
   pending_.add(key, Nanoseconds(static_cast<std::int64_t>(header.time)), content.first(size));
 }
 

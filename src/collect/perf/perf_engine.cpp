@@ -65,7 +65,7 @@ Result<void> PerfEngine::take_over(int wake_fd, NoteSender sender) {
   tasks_.read_roster(mode_ == PerfMode::per_cpu);
   may_have_missed_tasks_ = true;  // by a predecessor
   if (contexts_) contexts_->clear();
-  slow_down(1);                   // which may have slowed events down
+  slow_down(1);  // which may have slowed events down
   return {};
 }
 

@@ -61,7 +61,8 @@ class PerfEngine final : public PerfCollector {
 
   [[nodiscard]] bool follows_everything() const { return target_.kind == PerfTarget::Kind::everything; }
 
-  void merge_rings(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now, const EventHandler& handle);
+  void merge_rings(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now,
+                   const EventHandler& handle);
   void open_contexts(bool are_wanted);
 
   // perf_engine_records.cpp: what each record means here
