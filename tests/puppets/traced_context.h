@@ -1,3 +1,3 @@
 #pragma once
 
-void set_thread_context(void *record);
+void set_thread_context(void* record);

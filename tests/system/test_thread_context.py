@@ -76,15 +76,18 @@ class ThreadContext(harness.SystemTest):
         return self.puppet("libtraced_context.so")
 
     def test_a_variable_of_the_program(self):
-        self.assert_labelled(self.record([self.puppet("traced"), "2"], ["-F", "499"]).profile)
+        self.assert_labelled(self.record([self.puppet("traced"), "1.5"], ["-F", "499"]).profile)
+
+    def test_a_variable_of_a_static_program(self):
+        self.assert_labelled(self.record([self.puppet("traced_static"), "1.5"], ["-F", "499"]).profile)
 
     def test_a_variable_of_a_linked_library(self):
         environment = dict(self.environment(), LD_LIBRARY_PATH=os.path.dirname(self.library()))
-        recording = self.record([self.puppet("traced_linked"), "2"], ["-F", "499"], env=environment)
+        recording = self.record([self.puppet("traced_linked"), "1.5"], ["-F", "499"], env=environment)
         self.assert_labelled(recording.profile)
 
     def test_a_variable_of_a_library_that_was_loaded_later(self):
-        self.assert_labelled(self.record([self.puppet("traced_loaded"), "2", "", self.library()], ["-F", "499"]).profile)
+        self.assert_labelled(self.record([self.puppet("traced_loaded"), "1.5", "", self.library()], ["-F", "499"]).profile)
 
     def test_beside_the_program_and_with_times(self):
         path = self.path("beside.pb.gz")
@@ -94,7 +97,7 @@ class ThreadContext(harness.SystemTest):
         self.assert_labelled(pprof.read(path), share=0.8)
 
     def test_without_capabilities(self):
-        self.assert_labelled(self.record([self.puppet("traced"), "2"], ["-F", "499", "--drop-caps"]).profile)
+        self.assert_labelled(self.record([self.puppet("traced"), "1.5"], ["-F", "499", "--drop-caps"]).profile)
 
     def test_events_of_cpus(self):
         target = subprocess.Popen([self.puppet("traced"), "60"])
@@ -105,19 +108,19 @@ class ThreadContext(harness.SystemTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assert_labelled(pprof.read(path))
         whole_host = self.path("host.pb.gz")
-        result = self.ddprof("-g", "-d", "3", "-F", "499", "-O", whole_host, "--include", "name:traced")
+        result = self.ddprof("-g", "-d", "2", "-F", "499", "-O", whole_host, "--include", "name:traced")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assert_labelled(pprof.read(whole_host))
 
     def test_a_context_that_is_published_later_is_found(self):
-        counts = Counts(self.record([self.puppet("traced"), "4", "late"], ["-F", "199"]).profile)
+        counts = Counts(self.record([self.puppet("traced"), "3", "late"], ["-F", "199"]).profile)
         self.assertEqual(counts.wrong, 0, counts)
         self.assertGreater(counts.right, counts.missing / 10, counts)
 
     def test_another_worker_goes_on(self):
         folder = self.path("periods")
         os.makedirs(folder)
-        profiler = subprocess.Popen([self.binary, "record", "-u", "1", "-F", "199", "-O", folder + "/", "--", self.puppet("traced"), "6"],
+        profiler = subprocess.Popen([self.binary, "record", "-u", "1", "-F", "199", "-O", folder + "/", "--", self.puppet("traced"), "5"],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
         self.addCleanup(profiler.kill)
         profiles = lambda: sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".pb.gz"))
