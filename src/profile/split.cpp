@@ -126,6 +126,7 @@ void ProfileCutter::add_header(bool has_comments) {
   made_.time_label = label(from_.time_label);
   if (!has_comments) return;
   for (StringIndex comment : from_.comments) made_.comments.push_back(text(comment));
+  for (StringIndex key : from_.context_keys) made_.context_keys.push_back(text(key));
 }
 
 void ProfileCutter::add_sample(const ProfileSample& sample) {
