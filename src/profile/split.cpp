@@ -124,9 +124,9 @@ void ProfileCutter::add_header(bool has_comments) {
   made_.default_value_type = text(from_.default_value_type);
   made_.doc_url = text(from_.doc_url);
   made_.time_label = label(from_.time_label);
+  for (StringIndex key : from_.context_keys) made_.context_keys.push_back(text(key));
   if (!has_comments) return;
   for (StringIndex comment : from_.comments) made_.comments.push_back(text(comment));
-  for (StringIndex key : from_.context_keys) made_.context_keys.push_back(text(key));
 }
 
 void ProfileCutter::add_sample(const ProfileSample& sample) {
