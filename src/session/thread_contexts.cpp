@@ -41,7 +41,7 @@ std::optional<std::uint64_t> parse_hexadecimal(std::string_view text) {
   return number;
 }
 
-// The best comes first.
+// The best comes first. No specification names one: `http.route` is OpenTelemetry's, the others are guesses.
 constexpr auto kEndpointKeys = std::to_array<std::string_view>(
     {kTraceEndpointLabel, "datadog.trace_endpoint", "trace.endpoint", "http.route"});
 

@@ -24,8 +24,8 @@ struct InterruptKey {
 };
 
 // Contexts that wait for their samples. Both are stamped in one interrupt, a few microseconds apart: the
-// context first, or since Linux 6.2 the sample. So a sample has the nearest context of its thread, CPU and
-// instruction, and none when that is further away than any two samples of a thread would be.
+// context first, or on newer kernels (seen on 6.18) the sample. So a sample has the nearest context of its
+// thread, CPU and instruction, and none when that is further away than any two samples of a thread would be.
 class PendingContexts {
  public:
   // On a virtual machine that loses its CPU in between the two may be further apart; then there is no
