@@ -136,8 +136,8 @@ else
   ctests "system tests under asan and ubsan" build/asan -L sanitizer -j "$jobs"
   end_meanwhile
   fuzzers
-  ctests "unit tests under tsan" build/tsan -R '^(SessionTest|SourceReaderTest|PatientOpener|HttpClient|Debuginfod)\.'
-  ctests "system tests under tsan" build/tsan -L sanitizer -j "$jobs"
+  ctests "unit tests under tsan" build/tsan -R '^(SessionTest|Finisher|SourceReaderTest|PatientOpener|HttpClient|Debuginfod)\.'
+  ctests "system tests under tsan" build/tsan -L threads -j "$jobs"
 fi
 
 echo "$passed passed, $failed failed, $skipped skipped, in $((SECONDS - began)) s"

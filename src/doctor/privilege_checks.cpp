@@ -18,7 +18,7 @@ struct KnownCapability {
 constexpr auto kKnown = std::to_array<KnownCapability>({
     {CAP_SYS_ADMIN, "SYS_ADMIN", "", false},  // includes PERFMON, BPF and CHECKPOINT_RESTORE
     {CAP_PERFMON, "PERFMON", "the kernel, all processes", true},
-    {CAP_BPF, "BPF", "", false},
+    {CAP_BPF, "BPF", "traces of samples", true},
     {CAP_SYS_PTRACE, "SYS_PTRACE", "files and memory of other users' processes", true},
     {CAP_IPC_LOCK, "IPC_LOCK", "rings of full size", true},
     {CAP_SYSLOG, "SYSLOG", "names of the kernel", true},

@@ -19,13 +19,14 @@ TEST(CheckCapabilities, NamesTheCommandThatGivesWhatIsLacking) {
   const Finding none = check_capabilities(user_at(2), "/usr/bin/ddprof");
   EXPECT_EQ(none.state, CheckState::missing);
   EXPECT_EQ(none.fact, "none");
-  EXPECT_EQ(none.cure.command,
-            "sudo setcap cap_perfmon,cap_sys_ptrace,cap_ipc_lock,cap_syslog,cap_checkpoint_restore+ep "
-            "/usr/bin/ddprof");
+  EXPECT_EQ(
+      none.cure.command,
+      "sudo setcap cap_perfmon,cap_bpf,cap_sys_ptrace,cap_ipc_lock,cap_syslog,cap_checkpoint_restore+ep "
+      "/usr/bin/ddprof");
   const Finding some = check_capabilities(user_at(2, {CAP_PERFMON, CAP_IPC_LOCK, CAP_SYSLOG}), "x");
   EXPECT_EQ(some.state, CheckState::limited);
   EXPECT_EQ(some.fact, "PERFMON, IPC_LOCK, SYSLOG");
-  EXPECT_EQ(some.cure.docker, "--cap-add SYS_PTRACE --cap-add CHECKPOINT_RESTORE");
+  EXPECT_EQ(some.cure.docker, "--cap-add BPF --cap-add SYS_PTRACE --cap-add CHECKPOINT_RESTORE");
 }
 
 TEST(CheckCapabilities, SysAdminIncludesOthers) {

@@ -55,9 +55,8 @@ void rename_types(Profile& profile) {
   profile.default_value_type = renamed(profile.default_value_type);
 }
 
-// Numbers, times among them, would make each sample a series of its own.
-// Every set of labels is a series of its own: traces, and what threads make up, would be no end of them. The
-// endpoint of a request is one of a few.
+// Every set of labels is a series of its own: numbers, times, traces, and what threads make up would be no
+// end of them. The endpoint of a request is one of a few.
 void keep_labels_that_are_texts(Profile& profile) {
   const auto is_too_fine = [&keys = profile.context_keys, &profile](StringIndex key) {
     return profile.text(key) == kTraceIdLabel || std::find(keys.begin(), keys.end(), key) != keys.end();

@@ -21,17 +21,13 @@ constexpr Nanoseconds kLastPatience = 60s;  // and the time for uploads
 constexpr Nanoseconds kBetweenLooksAtBudgets = 1s;
 constexpr Nanoseconds kBetweenShrinks = 30s;
 
-// How long a process that publishes nothing about its threads is left alone, at most.
-constexpr Nanoseconds kLookAtTarget = 2s;
-constexpr Nanoseconds kLookAtHost = 30s;
-
 }  // namespace
 
 Session::Session(Collector& collector, Destination& destination, SessionOptions options)
     : collector_(collector),
       options_(std::move(options)),
       stacks_(processes_, code_, Architecture::x86_64),
-      contexts_(collector_, processes_, files_, options_.root ? kLookAtTarget : kLookAtHost),
+      contexts_(collector_, processes_, files_),
       columns_(options_.events),
       aggregator_(columns_.columns),
       continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),

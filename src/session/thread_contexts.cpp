@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::string_view kVariable = "otel_thread_ctx_v1";
 constexpr Nanoseconds kFirstWait = 100ms;   // for a process to publish something, doubled each time
+constexpr Nanoseconds kLongestWait = 30s;   // most never do, and every look holds up its calls of mmap()
 constexpr Nanoseconds kBetweenChecks = 1s;  // whether what is published has changed
 constexpr int kRestFactor = 200;            // looks take at most a half percent of our time
 constexpr std::size_t kMostPublishers = 100'000;
@@ -91,12 +92,10 @@ SampleContext to_sample_context(const ThreadContext& context, const std::vector<
   return made;
 }
 
-ThreadContexts::ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files,
-                               Nanoseconds longest_wait)
+ThreadContexts::ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files)
     : collector_(collector),
       processes_(processes),
       files_(files),
-      longest_wait_(longest_wait),
       is_enabled_(collector.reads_thread_contexts()) {}
 
 std::optional<SampleContext> ThreadContexts::of(const SampleEvent& sample) {
@@ -139,9 +138,9 @@ void ThreadContexts::look_at(Pid pid, Publisher& publisher, Nanoseconds now) {
   const bool is_complete = publisher.published && publisher.variable.kind != ThreadVariable::Kind::none;
   if (!is_complete || !is_still_published(pid, *publisher.published)) read_again(pid, publisher);
   const Nanoseconds cost = thread_cpu_now() - cpu_before;
-  publisher.wait = std::clamp(publisher.wait * 2, kFirstWait, longest_wait_);
+  publisher.wait = std::clamp(publisher.wait * 2, kFirstWait, kLongestWait);
   if (publisher.variable.kind != ThreadVariable::Kind::none) publisher.wait = kBetweenChecks;
-  publisher.next_look = now + std::min(std::max(publisher.wait, cost * kRestFactor), longest_wait_);
+  publisher.next_look = now + std::max(publisher.wait, cost * kRestFactor);
   publisher.has_samples = false;
 }
 

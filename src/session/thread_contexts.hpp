@@ -21,8 +21,7 @@ namespace ddprof {
 // sense of what comes with their samples.
 class ThreadContexts {
  public:
-  ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files,
-                 Nanoseconds longest_wait);
+  ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files);
 
   // What the sample's thread was doing; none: it did not say. A process is looked at because it has samples.
   std::optional<SampleContext> of(const SampleEvent& sample);
@@ -48,7 +47,6 @@ class ThreadContexts {
   Collector& collector_;
   ProcessTable& processes_;
   FileRegistry& files_;
-  Nanoseconds longest_wait_;
   bool is_enabled_;
   Nanoseconds next_look_{};
   absl::flat_hash_map<std::int32_t, Publisher> publishers_;  // by pid: all that have samples

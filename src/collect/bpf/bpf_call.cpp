@@ -11,8 +11,8 @@ namespace ddprof {
 
 namespace {
 
-// The helpers that read memory are for programs under the GPL alone; see docs/decisions.
-constexpr const char* kLicense = "Dual BSD/GPL";
+// The helpers that read memory are for programs under the GPL alone: context_program.cpp is offered under it.
+constexpr const char* kLicense = "GPL";
 
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 

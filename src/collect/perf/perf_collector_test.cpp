@@ -228,7 +228,7 @@ TEST(PerfCollector, KnowsTheExactTimeOfTasksTooShortToBeSampled) {
 }
 
 TEST(PerfCollector, SamplesEveryOneOfManyThreads) {
-  constexpr std::size_t kThreads = 200;
+  constexpr std::size_t kThreads = 50;
   Puppet puppet([] {
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < kThreads; ++i) threads.emplace_back([] { burn(milliseconds(60'000)); });
