@@ -58,9 +58,12 @@ std::map<std::uint64_t, std::string> objdump(const std::string& file) {
   std::array<char, 500> line{};
   while (pipe && std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
     std::uint64_t address = 0;
-    std::array<char, 40> mnemonic{};
-    if (line[0] == ' ' && std::sscanf(line.data(), " %" SCNx64 ": %39s", &address, mnemonic.data()) == 2)
-      instructions[address] = mnemonic.data();
+    std::array<char, 40> mnemonic{}, next{};
+    const int words =
+        std::sscanf(line.data(), " %" SCNx64 ": %39s %39s", &address, mnemonic.data(), next.data());
+    if (line[0] != ' ' || words < 2) continue;
+    const bool is_prefix = std::string_view(mnemonic.data()).starts_with("rex");
+    instructions[address] = is_prefix ? next.data() : mnemonic.data();
   }
   return instructions;
 }
