@@ -175,7 +175,7 @@ class DatadogSamples {
 }  // namespace
 
 std::int64_t datadog_time_unit_ns(const Profile& profile) {
-  constexpr std::int64_t kUsual = 1 << 14, kGreatest = 1 << 20, kPartsOfPeriod = 32;
+  constexpr std::int64_t kUsual = 1 << 14, kGreatest = 1 << 20, kPartsOfPeriod = 16;
   if (profile.text(profile.period_type.unit) != "nanoseconds") return kUsual;
   const std::int64_t part = std::clamp<std::int64_t>(profile.period / kPartsOfPeriod, 1, kGreatest);
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(part)));

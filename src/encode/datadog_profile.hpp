@@ -10,7 +10,7 @@ namespace ddprof {
 // Locations of one sample that Datadog's backend takes; what is deeper ends in a frame that says so.
 inline constexpr std::size_t kMaxDatadogFrames = 600;
 
-// Times of samples are multiples of this power of two, at most a thirty-second of the time between two
+// Times of samples are multiples of this power of two, at most a sixteenth of the time between two
 // samples of a thread: zeros in the last bytes of a varint compress well, and a profile with a timeline is a
 // third smaller.
 std::int64_t datadog_time_unit_ns(const Profile& profile);

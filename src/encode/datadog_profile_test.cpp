@@ -63,11 +63,11 @@ TEST(DatadogProfile, SpellsLabelsAsTheBackendDoes) {
   EXPECT_EQ(time.unit, 0U);
 }
 
-TEST(DatadogProfile, RoundsTimesToAThirtySecondOfTheSamplingPeriod) {
+TEST(DatadogProfile, RoundsTimesToASixteenthOfTheSamplingPeriod) {
   ProfileBuilder builder;
   builder.profile().period_type = builder.value_type("cpu", "nanoseconds");
   Profile profile = std::move(builder).build();
-  for (const auto& [period, unit] : {std::pair(10'101'010, 262'144), {1'001'001, 16'384}, {31, 1}, {0, 1}}) {
+  for (const auto& [period, unit] : {std::pair(10'101'010, 524'288), {1'001'001, 32'768}, {31, 1}, {0, 1}}) {
     profile.period = period;
     EXPECT_EQ(datadog_time_unit_ns(profile), unit) << period;
   }
