@@ -43,8 +43,7 @@ struct PerfOptions {
   std::uint32_t stack_bytes = 0;  // per sample, unless the event says otherwise; 0: as much as fits the rings
   bool want_kernel = true;        // sample in the kernel and report its frames, where permitted
   PerCpuUse per_cpu = PerCpuUse::when_better;
-  bool has_pauses = false;           // pause() will be called: the side band gets an event of its own
-  bool want_thread_contexts = true;  // where permitted
+  bool has_pauses = false;  // pause() will be called: the side band gets an event of its own
   int wake_fd = -1;  // borrowed: collect() returns early once this is readable (a signal has asked to stop)
 };
 

@@ -41,14 +41,13 @@ PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, Eve
       attacher_(plan_, rings_, totals_rings_, slots_),
       notices_(plan_.notices) {
   if (rings_.notice()) notices_.push_back(*rings_.notice());
-  open_contexts(options.want_thread_contexts);
+  open_contexts();
   // Without it a successor finds the tasks by their parents.
   if (auto roster = TaskRoster::create(); roster.ok()) tasks_.share(std::move(roster).value());
 }
 
 // Without it samples have no contexts, and nothing else is different.
-void PerfEngine::open_contexts(bool are_wanted) {
-  if (!are_wanted) return;
+void PerfEngine::open_contexts() {
   auto opened = ThreadContextReader::open(rings_.cpus().size(), time_between_samples(plan_));
   if (!opened.ok()) return;
   contexts_.emplace(std::move(opened).value());

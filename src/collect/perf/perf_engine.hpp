@@ -63,7 +63,7 @@ class PerfEngine final : public PerfCollector {
 
   void merge_rings(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now,
                    const EventHandler& handle);
-  void open_contexts(bool are_wanted);
+  void open_contexts();
 
   // perf_engine_records.cpp: what each record means here
   void on_bytes(std::span<const std::byte> bytes, const EventHandler& handle);
