@@ -16,7 +16,7 @@ LEVELS = {
     "elf": 1, "encode_proto": 1, "net": 1,
     "unwind": 2, "symbol_dwarf": 2, "symbol": 2, "process": 2, "profile": 2,
     "collect": 3, "collect_bpf": 3, "collect_perf": 3, "encode": 3, "unwind_oracle": 3, "debugfile": 3,
-    "export": 4,
+    "report": 4, "export": 4,
     "session": 5,
     "runtime": 6, "doctor": 6,
     "cli": 7,

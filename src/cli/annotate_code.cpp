@@ -7,7 +7,7 @@
 
 #include "cli/disassembler.hpp"
 #include "cli/mapped_code.hpp"
-#include "cli/report_lines.hpp"
+#include "report/lines.hpp"
 #include "symbol/demangle.hpp"
 
 namespace ddprof {

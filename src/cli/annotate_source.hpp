@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/listing.hpp"
-#include "cli/report_view.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/report_tables.hpp"
-#include "cli/report_view.hpp"
+#include "report/tables.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 

@@ -8,7 +8,7 @@
 #include "cli/annotate_source.hpp"
 #include "cli/annotate_target.hpp"
 #include "cli/display_text.hpp"
-#include "cli/report_format.hpp"
+#include "report/format.hpp"
 
 namespace ddprof {
 

@@ -6,8 +6,8 @@
 #include "base/result.hpp"
 #include "cli/listing.hpp"
 #include "cli/report_page.hpp"
-#include "cli/report_tables.hpp"
-#include "cli/report_view.hpp"
+#include "report/tables.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 

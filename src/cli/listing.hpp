@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report_sums.hpp"
+#include "report/sums.hpp"
 
 namespace ddprof {
 

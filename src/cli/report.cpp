@@ -2,12 +2,11 @@
 
 #include "cli/annotation.hpp"
 #include "cli/report_json.hpp"
-#include "cli/report_lines.hpp"
-#include "cli/report_modules.hpp"
 #include "cli/report_page.hpp"
 #include "cli/report_sections.hpp"
 #include "cli/report_tables.hpp"
-#include "cli/report_view.hpp"
+#include "report/tables.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 
@@ -45,7 +44,7 @@ std::string report_text(const ReportView& view, const ReportOptions& options,
 }  // namespace
 
 Result<std::string> render_report(const Profile& profile, const ReportOptions& options) {
-  const ReportView view = TRY(make_report_view(profile, options));
+  const ReportView view = TRY(make_report_view(profile, options.sample_type, options.filter));
   std::vector<Annotation> annotations;
   if (!options.annotate.empty()) annotations = TRY(annotate(view, options.annotate, options.source_dir));
   return options.json ? report_json(view, options, annotations) : report_text(view, options, annotations);

@@ -2,21 +2,12 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
 #include "base/result.hpp"
 #include "profile/profile.hpp"
+#include "report/filter.hpp"
 
 namespace ddprof {
-
-// Which samples to look at. Empty: all of them.
-struct ReportFilter {
-  std::vector<std::string> focus = {};   // regular expressions: each must match a frame of the stack
-  std::vector<std::string> ignore = {};  // one that matches a frame drops the sample
-  std::string thread = {};               // a name or an id
-  std::string process = {};
-  std::vector<std::string> labels = {};  // KEY=VALUE, all of them
-};
 
 struct ReportOptions {
   std::string title = {};         // what was profiled: a command, a file

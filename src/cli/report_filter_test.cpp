@@ -1,4 +1,4 @@
-#include "cli/report_filter.hpp"
+#include "report/filter.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

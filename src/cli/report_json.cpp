@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "cli/json_writer.hpp"
-#include "cli/report_lines.hpp"
-#include "cli/report_modules.hpp"
-#include "cli/report_tables.hpp"
-#include "cli/report_tree.hpp"
+#include "report/hot_paths.hpp"
+#include "report/lines.hpp"
+#include "report/modules.hpp"
+#include "report/tables.hpp"
 
 namespace ddprof {
 

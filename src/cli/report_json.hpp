@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/annotation.hpp"
-#include "cli/report_view.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 

@@ -11,9 +11,9 @@
 #include <random>
 
 #include "cli/report_fixture.hpp"
-#include "cli/report_tables.hpp"
-#include "cli/report_view.hpp"
 #include "encode/pprof.hpp"
+#include "report/tables.hpp"
+#include "report/view.hpp"
 
 // Our sums beside those of the reference implementation.
 
@@ -86,7 +86,7 @@ class GoTop : public testing::Test {
 
   static SumsByName our_top(const Profile& profile, const ReportOptions& options) {
     SumsByName sums;
-    const auto view = make_report_view(profile, options);
+    const auto view = make_report_view(profile, options.sample_type, options.filter);
     for (const SumRow& row : function_tables(*view).by_self)
       sums[view->frames[row.id].name] = {row.sum.self, row.sum.total};
     return sums;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/display_text.hpp"
-#include "cli/report_format.hpp"
+#include "report/format.hpp"
 
 namespace ddprof {
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "cli/report_view.hpp"
+#include "cli/report.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 

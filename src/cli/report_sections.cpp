@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "cli/display_text.hpp"
-#include "cli/report_format.hpp"
-#include "cli/report_modules.hpp"
-#include "cli/report_tree.hpp"
+#include "report/format.hpp"
+#include "report/hot_paths.hpp"
+#include "report/modules.hpp"
 
 namespace ddprof {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "cli/report_page.hpp"
-#include "cli/report_tables.hpp"
-#include "cli/report_view.hpp"
+#include "report/tables.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 

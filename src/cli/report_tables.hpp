@@ -1,20 +1,14 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
+#include <cstddef>
 
-#include "cli/report_sums.hpp"
-#include "cli/report_view.hpp"
+#include "cli/report_page.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 
-// The functions of a report; ids are frames. Markers are not code and have a table of their own.
-struct FunctionTables {
-  std::vector<SumRow> by_self;   // then by total, then by name
-  std::vector<SumRow> by_total;  // then by self, then by name
-  std::vector<SumRow> missed;    // markers, by total
-};
-
-FunctionTables function_tables(const ReportView& view);
+// The tables that replace the usual sections: --modules and --lines.
+void write_modules(ReportPage& page, const ReportView& view);
+void write_lines(ReportPage& page, const ReportView& view, std::size_t top);
 
 }  // namespace ddprof

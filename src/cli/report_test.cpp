@@ -9,7 +9,7 @@
 #include "cli/display_text.hpp"
 #include "cli/golden_file.hpp"
 #include "cli/report_fixture.hpp"
-#include "cli/report_format.hpp"
+#include "report/format.hpp"
 
 namespace ddprof {
 namespace {

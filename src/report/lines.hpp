@@ -4,9 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/report_page.hpp"
-#include "cli/report_sums.hpp"
-#include "cli/report_view.hpp"
+#include "report/sums.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 
@@ -26,7 +25,5 @@ LineTable line_table(const ReportView& view);
 
 // "app.cc:34"
 std::string place(std::string_view file, std::int64_t line);
-
-void write_lines(ReportPage& page, const ReportView& view, std::size_t top);
 
 }  // namespace ddprof

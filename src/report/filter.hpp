@@ -5,11 +5,19 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "cli/report.hpp"
 #include "profile/profile_view.hpp"
 #include "profile/thread_table.hpp"
 
 namespace ddprof {
+
+// Which samples to look at. Empty: all of them.
+struct ReportFilter {
+  std::vector<std::string> focus = {};   // regular expressions: each must match a frame of the stack
+  std::vector<std::string> ignore = {};  // one that matches a frame drops the sample
+  std::string thread = {};               // a name or an id
+  std::string process = {};
+  std::vector<std::string> labels = {};  // KEY=VALUE, all of them
+};
 
 struct SelectedSamples {
   std::vector<std::uint32_t> samples;     // indices, ascending

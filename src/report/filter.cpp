@@ -1,4 +1,4 @@
-#include "cli/report_filter.hpp"
+#include "report/filter.hpp"
 
 #include <absl/container/flat_hash_map.h>
 

@@ -1,4 +1,4 @@
-#include "cli/report_sums.hpp"
+#include "report/sums.hpp"
 
 #include <optional>
 

@@ -1,4 +1,4 @@
-#include "cli/report_tree.hpp"
+#include "report/hot_paths.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,13 +1,10 @@
-#include "cli/report_lines.hpp"
+#include "report/lines.hpp"
 
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <tuple>
-
-#include "cli/display_text.hpp"
-#include "cli/report_format.hpp"
 
 namespace ddprof {
 
@@ -69,31 +66,5 @@ LineTable line_table(const ReportView& view) {
 }
 
 std::string place(std::string_view file, std::int64_t line) { return fmt::format("{}:{}", file, line); }
-
-void write_lines(ReportPage& page, const ReportView& view, std::size_t top) {
-  const LineTable table = line_table(view);
-  page.heading(fmt::format("Lines by {}", view.type));
-  if (table.rows.empty()) return page.line("The profile has no source lines.");
-  const auto shown = std::span(table.rows).first(std::min(top, table.rows.size()));
-  const auto place_of = [&](const LineRow& row) { return place(view.profile.text(row.file), row.line); };
-  std::size_t place_width = display_width("line");
-  for (const LineRow& row : shown)
-    place_width = std::max(place_width, display_width(printable(place_of(row))));
-  const std::size_t room = page.width() - 2 * ReportPage::kAmountWidth - 6;
-  place_width = std::min(place_width, room * 2 / 3);
-  page.line(ReportPage::amount_titles() + "  " + left_aligned("line", place_width) + "  function");
-  for (const LineRow& row : shown) {
-    page.line(page.amount(row.sum.self) + "  " + page.amount(row.sum.total) + "  " +
-              left_aligned(fit(place_of(row), place_width), place_width) + "  " +
-              fit_name(view.frames[row.frame].name, room - place_width));
-  }
-  std::int64_t rest = 0;
-  for (const LineRow& row : std::span(table.rows).subspan(shown.size()))
-    rest = saturating_add(rest, row.sum.self);
-  if (shown.size() < table.rows.size())
-    page.line(page.amount(rest) + "  … " +
-              plural(table.rows.size() - shown.size(), "more line", "more lines"));
-  if (table.unknown != 0) page.line(page.amount(table.unknown) + "  in code of unknown lines");
-}
 
 }  // namespace ddprof

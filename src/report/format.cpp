@@ -1,4 +1,4 @@
-#include "cli/report_format.hpp"
+#include "report/format.hpp"
 
 #include <fmt/format.h>
 

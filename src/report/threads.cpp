@@ -1,9 +1,9 @@
-#include "cli/report_threads.hpp"
+#include "report/threads.hpp"
 
 #include <algorithm>
 
-#include "cli/report_sums.hpp"
 #include "profile/profile_view.hpp"
+#include "report/sums.hpp"
 
 namespace ddprof {
 

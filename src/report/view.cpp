@@ -1,4 +1,4 @@
-#include "cli/report_view.hpp"
+#include "report/view.hpp"
 
 #include <numeric>
 #include <optional>
@@ -20,8 +20,9 @@ Result<std::size_t> choose_column(const Profile& profile, const std::string& wan
 
 }  // namespace
 
-Result<ReportView> make_report_view(const Profile& profile, const ReportOptions& options) {
-  const std::size_t column = TRY(choose_column(profile, options.sample_type));
+Result<ReportView> make_report_view(const Profile& profile, const std::string& sample_type,
+                                    const ReportFilter& filter) {
+  const std::size_t column = TRY(choose_column(profile, sample_type));
   const ValueType& type = profile.value_types[column];
   ReportView view{.profile = profile,
                   .column = column,
@@ -29,7 +30,7 @@ Result<ReportView> make_report_view(const Profile& profile, const ReportOptions&
                   .unit = profile.text(type.unit),
                   .frames = FrameTable(profile),
                   .threads = ThreadTable(profile)};
-  view.selected = TRY(select_samples(profile, view.frames, view.threads, options.filter));
+  view.selected = TRY(select_samples(profile, view.frames, view.threads, filter));
   view.left = sum_samples(profile, view.selected.samples, column);
   view.by_thread = sum_threads(profile, view.selected.samples, view.threads, column);
   view.whole = view.left;

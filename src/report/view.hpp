@@ -1,15 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
-#include "cli/report.hpp"
-#include "cli/report_filter.hpp"
-#include "cli/report_sums.hpp"
-#include "cli/report_threads.hpp"
 #include "profile/profile_view.hpp"
 #include "profile/thread_table.hpp"
+#include "report/filter.hpp"
+#include "report/sums.hpp"
+#include "report/threads.hpp"
 
 namespace ddprof {
 
@@ -25,7 +25,8 @@ struct ReportView {
   ThreadSums by_thread = {};
 };
 
-// The profile must outlive the view.
-Result<ReportView> make_report_view(const Profile& profile, const ReportOptions& options);
+// `sample_type` names the column; empty: the profile's default. The profile must outlive the view.
+Result<ReportView> make_report_view(const Profile& profile, const std::string& sample_type = {},
+                                    const ReportFilter& filter = {});
 
 }  // namespace ddprof

@@ -5,9 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/report_page.hpp"
-#include "cli/report_sums.hpp"
-#include "cli/report_view.hpp"
+#include "report/sums.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 
@@ -25,7 +24,5 @@ struct ModuleRow {
 
 // By self, then total, then path.
 std::vector<ModuleRow> module_rows(const ReportView& view);
-
-void write_modules(ReportPage& page, const ReportView& view);
 
 }  // namespace ddprof

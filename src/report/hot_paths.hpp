@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/report_view.hpp"
+#include "report/view.hpp"
 
 namespace ddprof {
 

@@ -1,4 +1,4 @@
-#include "cli/report_modules.hpp"
+#include "report/modules.hpp"
 
 #include <fmt/format.h>
 
@@ -8,14 +8,11 @@
 #include <tuple>
 #include <utility>
 
-#include "cli/display_text.hpp"
-
 namespace ddprof {
 
 namespace {
 
 constexpr std::string_view kNoModule = "[no module]";
-constexpr std::size_t kBuildIdWidth = 12;  // as git shortens: enough to compare by eye
 
 struct ModuleFlags {
   bool functions = false, filenames = false, lines = false, inlines = false;
@@ -104,29 +101,6 @@ std::vector<ModuleRow> module_rows(const ReportView& view) {
   std::sort(rows.begin(), rows.end(),
             [&](const ModuleRow& left, const ModuleRow& right) { return rank(left) < rank(right); });
   return rows;
-}
-
-void write_modules(ReportPage& page, const ReportView& view) {
-  const std::vector<ModuleRow> rows = module_rows(view);
-  page.heading(fmt::format("Modules by {}", view.type));
-  std::size_t path_width = display_width("module"), names_width = display_width("names from");
-  for (const ModuleRow& row : rows) {
-    path_width = std::max(path_width, display_width(printable(row.path)));
-    names_width = std::max(names_width, display_width(printable(row.names)));
-  }
-  const std::size_t room = page.width() - 2 * ReportPage::kAmountWidth - 6;
-  // Paths give way first: both of their ends tell what is meant.
-  names_width = std::min(names_width, room / 2);
-  path_width = std::min(path_width, room - names_width);
-  const bool with_build_id = path_width + names_width + 2 + kBuildIdWidth <= room;
-  page.line(ReportPage::amount_titles() + "  " + left_aligned("module", path_width) + "  " +
-            left_aligned("names from", names_width) + (with_build_id ? "  build id" : ""));
-  for (const ModuleRow& row : rows) {
-    page.line(page.amount(row.sum.self) + "  " + page.amount(row.sum.total) + "  " +
-              left_aligned(fit(row.path, path_width), path_width) + "  " +
-              left_aligned(fit(row.names, names_width), names_width) +
-              (with_build_id ? "  " + printable(row.build_id.substr(0, kBuildIdWidth)) : ""));
-  }
 }
 
 }  // namespace ddprof
