@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/display_text.hpp"
+#include "encode/display_text.hpp"
 
 namespace ddprof {
 

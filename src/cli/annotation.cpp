@@ -7,8 +7,8 @@
 #include "cli/annotate_code.hpp"
 #include "cli/annotate_source.hpp"
 #include "cli/annotate_target.hpp"
-#include "cli/display_text.hpp"
-#include "report/format.hpp"
+#include "encode/display_text.hpp"
+#include "encode/human_value.hpp"
 
 namespace ddprof {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "cli/display_text.hpp"
 #include "cli/json_writer.hpp"
+#include "encode/display_text.hpp"
 
 namespace ddprof {
 

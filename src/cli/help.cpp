@@ -4,9 +4,9 @@
 #include <array>
 #include <vector>
 
-#include "cli/display_text.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
+#include "encode/display_text.hpp"
 
 namespace ddprof {
 

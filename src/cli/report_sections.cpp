@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cli/display_text.hpp"
-#include "report/format.hpp"
+#include "encode/display_text.hpp"
+#include "encode/human_value.hpp"
 #include "report/hot_paths.hpp"
 #include "report/modules.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "cli/display_text.hpp"
-#include "report/format.hpp"
+#include "encode/display_text.hpp"
+#include "encode/human_value.hpp"
 #include "report/lines.hpp"
 #include "report/modules.hpp"
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <sstream>
 
-#include "cli/display_text.hpp"
 #include "cli/golden_file.hpp"
 #include "cli/report_fixture.hpp"
-#include "report/format.hpp"
+#include "encode/display_text.hpp"
+#include "encode/human_value.hpp"
 
 namespace ddprof {
 namespace {

@@ -2,7 +2,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/display_text.hpp"
+#include "encode/display_text.hpp"
 
 // C++ names are long because of their template arguments. They are given up from the inside out, since the
 // outermost say the most; the scope and the name of the function stay.

@@ -1,4 +1,4 @@
-#include "cli/display_text.hpp"
+#include "encode/display_text.hpp"
 
 #include <algorithm>
 #include <array>
