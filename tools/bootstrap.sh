@@ -7,7 +7,7 @@ build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev 
 test="clang clang-format clang-tidy lld libgtest-dev libgmock-dev libbenchmark-dev libdw-dev libelf-dev elfutils
       golang-go rustc linux-perf python3 binutils llvm llvm-19 util-linux sqlite3 xz-utils redis-server nodejs npm
       chromium python3-jsonschema python3-yaml python3-werkzeug dwz debuginfod openssl zstd protobuf-compiler
-      tini sudo libcap2-bin nginx-light"
+      tini sudo libcap2-bin nginx-light zsh fish groff-base mandoc"
 
 wanted=""
 for group in "$@"; do

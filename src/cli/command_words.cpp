@@ -1,11 +1,11 @@
 #include "cli/command_words.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cctype>
 #include <optional>
 #include <string_view>
 
+#include "cli/command_table.hpp"
+#include "cli/option_description.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
 
@@ -13,31 +13,40 @@ namespace ddprof {
 
 namespace {
 
-struct Subcommand {
-  std::string_view name;
-  std::optional<Command> command;  // empty: reserved for a later version
-};
-
-constexpr std::array<Subcommand, 7> kSubcommands = {{
-    {"record", Command::record},
-    {"report", Command::report},
-    {"convert", Command::convert},
-    {"view", std::nullopt},
-    {"diff", std::nullopt},
-    {"serve", std::nullopt},
-    {"doctor", Command::doctor},
-}};
-
-const Subcommand* find_subcommand(std::string_view word) {
-  const auto* found = std::find_if(kSubcommands.begin(), kSubcommands.end(),
-                                   [&](const Subcommand& entry) { return entry.name == word; });
-  return found == kSubcommands.end() ? nullptr : found;
+// The options of a command that has few; nothing for the others, whose help is long.
+std::string all_options_of(Command command) {
+  constexpr std::size_t kFew = 24;
+  std::vector<std::string> names;
+  for (const OptionRow* row : options_of(command, OptionLevel::basic)) {
+    const bool is_setting = !std::holds_alternative<std::monostate>(row->slot);
+    if (is_setting) names.push_back(fmt::format("--{}", row->name));
+  }
+  return names.empty() || names.size() > kFew ? std::string()
+                                              : fmt::format("; it has {}", fmt::join(names, ", "));
 }
 
-Error unknown_option(std::string_view written, std::string_view name) {
-  Error error = make_error(ErrorCode::invalid_argument, "unknown option {}{}", written,
-                           did_you_mean_option(name, "--"));
-  return with_hint(std::move(error), "ddprof --help");
+std::string help_line(Command command) {
+  return command == Command::wrap ? "ddprof --help-extended" : full_name(command) + " --help";
+}
+
+Error unknown_option(std::string_view written, std::string_view name, Command command) {
+  std::string suggestion = did_you_mean_option(name, "--", command);
+  if (suggestion.empty()) suggestion = all_options_of(command);
+  const std::string owner = command == Command::wrap ? "" : fmt::format(" of {}", full_name(command));
+  return with_hint(
+      make_error(ErrorCode::invalid_argument, "unknown option {}{}{}", written, owner, suggestion),
+      help_line(command));
+}
+
+// An option that the command does not have, and what does.
+Error foreign_option(const OptionRow& row, Command command) {
+  std::vector<std::string> owners;
+  for (const CommandRow& owner : command_table()) {
+    if (owner.command && belongs_to(row, *owner.command)) owners.push_back(full_name(owner));
+  }
+  return with_hint(make_error(ErrorCode::invalid_argument, "--{}: an option of {}, not of {}", row.name,
+                              fmt::join(owners, " and "), full_name(command)),
+                   help_line(command));
 }
 
 // A word that looks like another option is almost always a forgotten value; "-" and "-5" are values.
@@ -61,27 +70,51 @@ class Splitter {
         TRY(take_long(word));
       } else if (word.size() > 1 && word[0] == '-') {
         TRY(take_letters(word));
-      } else if (reads_files(words_.command)) {
+      } else if (takes_files(words_.topic)) {
         words_.positionals.emplace_back(args_[position_++]);  // options may follow a file
       } else {
         take_the_rest();
       }
     }
+    TRY(choose_help());
     return std::move(words_);
   }
 
  private:
   Result<void> take_subcommand() {
     if (args_.empty()) return {};
-    const Subcommand* subcommand = find_subcommand(args_[0]);
-    if (subcommand == nullptr) return {};
-    if (!subcommand->command) {
-      return with_hint(make_error(ErrorCode::unsupported, "{}: not in this version", subcommand->name),
-                       fmt::format("to run a program called {0}: ddprof -- {0}", subcommand->name));
-    }
-    words_.command = *subcommand->command;
+    const CommandRow* row = find_command(args_[0]);
+    if (row == nullptr) return {};
+    if (!row->command) return reserved_word_error(*row);
+    words_.command = words_.topic = *row->command;
     ++position_;
     return {};
+  }
+
+  // ddprof help COMMAND is ddprof COMMAND --help; and so is ddprof --help COMMAND.
+  Result<void> choose_help() {
+    const bool is_word = words_.topic == Command::help;
+    const bool has_topic = is_word && !words_.positionals.empty();
+    if (has_topic && words_.positionals.size() > 1)
+      return make_error(ErrorCode::invalid_argument, "help: takes one command");
+    if (has_topic) words_.topic = TRY(help_topic(words_.positionals[0]));
+    if (words_.command != Command::help) return {};
+    if (words_.topic == Command::wrap && !is_word && !words_.positionals.empty())
+      words_.topic = help_topic(words_.positionals[0]).value_or(Command::wrap);
+    const bool is_overview = is_word ? !has_topic && !is_help_asked_for_ : words_.topic == Command::wrap;
+    if (!is_overview) words_.command = Command::help_command;
+    return {};
+  }
+
+  static Result<Command> help_topic(std::string_view word) {
+    if (word == "ddprof") return Command::wrap;
+    const CommandRow* row = find_command(word);
+    if (row == nullptr)
+      return with_hint(
+          make_error(ErrorCode::invalid_argument, "help: no command {}{}", word, did_you_mean_command(word)),
+          "ddprof help");
+    if (!row->command) return reserved_word_error(*row);
+    return *row->command;
   }
 
   void take_the_rest() {
@@ -99,10 +132,12 @@ class Splitter {
     if (const std::optional<std::size_t> option = find_option(name)) return take_value(*option, word, value);
     if (const std::optional<std::size_t> option = find_negated(name)) {
       if (value) return make_error(ErrorCode::invalid_argument, "--{}: takes no value", name);
+      if (!belongs_to(option_table()[*option], words_.topic))
+        return foreign_option(option_table()[*option], words_.topic);
       words_.assignments.push_back({*option, "false"});
       return {};
     }
-    return unknown_option(fmt::format("--{}", name), name);
+    return unknown_option(fmt::format("--{}", name), name, words_.topic);
   }
 
   // --no-timeline
@@ -120,7 +155,7 @@ class Splitter {
     for (std::size_t at = 1; at < word.size(); ++at) {
       const std::string written = fmt::format("-{}", word[at]);
       const std::optional<std::size_t> option = find_option(word[at]);
-      if (!option) return unknown_option(written, word.substr(at));
+      if (!option) return unknown_option(written, word.substr(at), words_.topic);
       const OptionRow& row = option_table()[*option];
       const std::string_view rest = word.substr(at + 1);
       if (rest.empty()) return take_value(*option, written, std::nullopt);
@@ -139,8 +174,10 @@ class Splitter {
     if (!is_setting(row)) {
       if (value) return make_error(ErrorCode::invalid_argument, "--{}: takes no value", row.name);
       words_.command = row.command;
+      is_help_asked_for_ = row.command == Command::help;
       return {};
     }
+    if (!belongs_to(row, words_.topic)) return foreign_option(row, words_.topic);
     if (!value) value = is_flag(row) ? flag_word(row) : TRY(next_word(row, written));
     if (row.name == "event" && *value == "help") words_.command = Command::help_events;
     if (row.is_secret) words_.secrets.push_back(*value);
@@ -171,13 +208,12 @@ class Splitter {
 
   std::span<const char* const> args_;
   std::size_t position_ = 0;
+  bool is_help_asked_for_ = false;
   CommandWords words_;
 };
 
 }  // namespace
 
 Result<CommandWords> split_command_words(std::span<const char* const> args) { return Splitter(args).split(); }
-
-bool is_subcommand_name(std::string_view word) { return find_subcommand(word) != nullptr; }
 
 }  // namespace ddprof

@@ -17,7 +17,8 @@ struct CommandWords {
     std::size_t option;  // position in option_table()
     std::string value;
   };
-  Command command = Command::wrap;      // what the first word or an option such as --help asks for
+  Command topic = Command::wrap;        // the command that the first word names; whose help is asked for
+  Command command = Command::wrap;      // the same, or what an option such as --help asks for
   std::vector<Assignment> assignments;  // in the order given
   std::vector<std::string>
       positionals;  // wrap, record: the program and its arguments, untouched; report, convert: files
@@ -28,8 +29,5 @@ struct CommandWords {
 // `args` without the program's own name. The first word decides whether this is a subcommand. Options end at
 // the first word that is not one, or at --: what follows belongs to the program.
 Result<CommandWords> split_command_words(std::span<const char* const> args);
-
-// True for words that are subcommands when they come first, in this version or a later one.
-[[nodiscard]] bool is_subcommand_name(std::string_view word);
 
 }  // namespace ddprof

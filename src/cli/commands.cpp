@@ -6,12 +6,15 @@
 #include <string>
 
 #include "base/read_file.hpp"
+#include "cli/command_table.hpp"
+#include "cli/completion.hpp"
 #include "cli/config_file.hpp"
 #include "cli/convert.hpp"
 #include "cli/destinations.hpp"
 #include "cli/doctor_command.hpp"
 #include "cli/found_agent.hpp"
 #include "cli/help.hpp"
+#include "cli/man_page.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report.hpp"
 #include "cli/show_config.hpp"
@@ -76,6 +79,39 @@ int report(const Options& options) {
   return 0;
 }
 
+int list(const Options& options) {
+  (void)options;
+  say_error(make_error(ErrorCode::unsupported, "list: not in this version"));
+  return 1;
+}
+
+int print_completion(const Options& options) {
+  auto script = completion_script(options.files.front());
+  if (script) return print_output(*script);
+  say_error(script.error());
+  return kExitUsage;
+}
+
+// A program that does not exist may be a command, mistyped.
+std::optional<int> refuse_mistyped_command(const Options& options) {
+  if (options.command != Command::wrap) return std::nullopt;
+  const std::string& word = options.program[0];
+  const std::string suggestion = did_you_mean_command(word);
+  if (suggestion.empty() || word.find('/') != std::string::npos) return std::nullopt;
+  auto found = find_program(word);
+  if (found || found.error().code != ErrorCode::not_found) return std::nullopt;
+  say_error(
+      with_hint(make_error(ErrorCode::not_found, "{}{}", found.error().message, suggestion), "ddprof help"));
+  return exit_status_of(found.error());
+}
+
+// What was typed and does nothing is answered at once; it would be missed in a summary.
+void say_warnings(const Options& options) {
+  if (options.quiet || options.log_mode == "disabled") return;
+  for (const std::string& warning : options.warnings)
+    print_to_standard_error(fmt::format("ddprof: {}\n", warning));
+}
+
 int exec_unprofiled(const Options& options) {
   if (auto refused = refuse_to_run(options.program[0], privilege_limits(options), say_error)) return *refused;
   return exec_limited(options.program, privilege_limits(options), say_error);
@@ -95,8 +131,10 @@ void tell_where_profiles_are_kept(const Options& options) {
 
 int run_profiling(const Options& options) {
   bool has_program = !options.program.empty();
+  if (auto refused = has_program ? refuse_mistyped_command(options) : std::nullopt) return *refused;
   if (!options.enable && has_program) return exec_unprofiled(options);
   if (!options.enable) return 0;
+  say_warnings(options);
   ProfilingRequest request = make_profiling_request(options);
   if (options.command == Command::wrap) {
     tell_where_profiles_are_kept(options);
@@ -115,17 +153,27 @@ int run_command(const Options& options) {
     case Command::version:
       return print_output(version_text());
     case Command::help:
-      return print_output(help_text());
+      return print_output(help_overview(text_width()));
+    case Command::help_command:
+      return print_output(command_help(options.topic, OptionLevel::basic, text_width()));
     case Command::help_extended:
-      return print_output(help_extended_text());
+      return print_output(command_help(options.topic, OptionLevel::extended, text_width()));
+    case Command::help_man:
+      return print_output(man_page(options.topic));
+    case Command::help_commands:
+      return print_output(command_words_text());
     case Command::help_markdown:
       return print_output(commands_markdown());
     case Command::help_events:
       return print_output(events_help());
     case Command::report:
       return report(options);
+    case Command::list:
+      return list(options);
     case Command::convert:
       return convert(options);
+    case Command::completion:
+      return print_completion(options);
     case Command::doctor:
       return doctor(options);
     default:
@@ -137,8 +185,8 @@ int run_command(const Options& options) {
   }
   Options complete = options;
   find_agent(complete, agent_probe());
-  if (options.show_config) print_to_standard_error(show_config(complete));
-  if (options.command == Command::configuration) return 0;
+  const int printed = options.show_config ? print_output(show_config(with_automatic_values(complete))) : 0;
+  if (options.command == Command::configuration) return printed;  // else the program runs in any case
   return run_profiling(complete);
 }
 

@@ -203,8 +203,8 @@ std::string capture_config(const Options& options) {
   std::string text =
       "# ddprof configuration; use it with --config FILE. Lines that begin with # are defaults.\n";
   for (const OptionRow& row : option_table()) {
-    if (row.command_line_only || row.is_secret || row.level == OptionLevel::hidden ||
-        std::holds_alternative<std::monostate>(row.slot)) {
+    if (row.command_line_only || !belongs_to(row, Command::wrap) || row.is_secret ||
+        row.level == OptionLevel::hidden || std::holds_alternative<std::monostate>(row.slot)) {
       continue;
     }
     const bool is_set = origin_of(options, row.name).kind != Origin::Kind::default_value;

@@ -1,165 +1,161 @@
 #include "cli/help.hpp"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
-#include "cli/option_table.hpp"
-#include "cli/option_value.hpp"
+#include "cli/command_table.hpp"
+#include "cli/option_description.hpp"
 #include "encode/display_text.hpp"
 
 namespace ddprof {
 
 namespace {
 
-constexpr std::size_t kColumns = 80;
-constexpr std::size_t kHelpColumn = 30;
+// Two columns of text: what can be typed, and what it means.
+struct HelpEntry {
+  std::string left, right;
+};
 
-constexpr std::string_view kIntroduction =
-    "ddprof shows where a native program spends its CPU time.\n"
-    "\n"
-    "  ddprof record ./server --port 80    run it, end with a summary and a file\n"
-    "  ddprof record -p 1234 -d 30         look at a running process for 30 seconds\n"
-    "  ddprof report server.pprof          read a profile in the terminal\n"
-    "  ddprof ./server --port 80           in production: the program keeps its PID\n"
-    "\n"
-    "Usage:\n"
-    "  ddprof [options] program arguments...     -- before a program called record\n"
-    "  ddprof [options] -p PID | -g\n"
-    "  ddprof record [options] program arguments... | -p PID | -g\n"
-    "  ddprof report [options] FILE\n"
-    "  ddprof convert IN OUT     pprof, folded, speedscope, firefox, otlp; -: a pipe\n"
-    "  ddprof doctor             what works here, and what enables the rest\n";
+constexpr std::size_t kHelpIndent = 2;
+constexpr std::size_t kHelpGap = 2;
 
-constexpr auto kGroups =
-    std::to_array<OptionGroup>({OptionGroup::target, OptionGroup::sampling, OptionGroup::output,
-                                OptionGroup::identity, OptionGroup::upload, OptionGroup::profiler,
-                                OptionGroup::configuration, OptionGroup::report, OptionGroup::convert});
-
-bool is_boolean(const OptionRow& row) { return std::holds_alternative<bool Options::*>(row.slot); }
-
-std::string default_of(const OptionRow& row) {
-  if (!row.default_note.empty()) return std::string(row.default_note);
-  if (is_boolean(row)) return option_text(Options{}, row) == "true" ? "on" : "";
-  return option_text(Options{}, row);
-}
-
-// "-F, --frequency HZ", "--[no-]timeline"
-std::string synopsis(const OptionRow& row) {
-  const std::string letter = row.letter == 0 ? "    " : fmt::format("-{}, ", row.letter);
-  const bool is_on = is_boolean(row) && default_of(row) == "on";
-  const std::string value = row.value.empty() ? std::string() : fmt::format(" {}", row.value);
-  return fmt::format("{}--{}{}{}", letter, is_on ? "[no-]" : "", row.name, value);
-}
-
-std::string sentence(const OptionRow& row) {
-  std::string text(row.help);
-  if (!row.choices.empty()) {
-    std::string words(row.choices);
-    for (std::size_t at = words.find(' '); at != std::string::npos; at = words.find(' ', at + 2))
-      words.insert(at, ",");
-    text += ": " + words;
-  }
-  if (const std::string value = default_of(row); !value.empty()) text += fmt::format(" [{}]", value);
-  return text;
-}
-
-std::string help_entry(const OptionRow& row, bool with_environment) {
-  const std::string left = "  " + synopsis(row);
-  std::string text = left;
-  if (left.size() + 2 > kHelpColumn) {
-    text += '\n' + std::string(kHelpColumn, ' ');
-  } else {
-    text += std::string(kHelpColumn - left.size(), ' ');
-  }
-  std::string description = sentence(row);
-  if (with_environment && !row.environment.empty()) description += fmt::format(" (${})", row.environment);
-  text += wrapped(description, kHelpColumn, kColumns) + '\n';
-  if (with_environment && !row.has_effect)
-    text += fmt::format("{}({})\n", std::string(kHelpColumn, ' '), kNoEffectNote);
-  return text;
-}
-
-// Options without an effect are a promise to old scripts, not an offer: they are only in the long list.
-bool is_listed(const OptionRow& row, OptionLevel deepest) {
-  if (row.level > deepest) return false;
-  return deepest != OptionLevel::basic || row.has_effect;
-}
-
-std::string options_text(OptionLevel deepest) {
+// What is too long for the left column has a line of its own.
+std::string entries_text(const std::vector<HelpEntry>& entries, std::size_t right_column,
+                         std::size_t columns) {
   std::string text;
-  for (const OptionGroup group : kGroups) {
-    std::string entries;
-    for (const OptionRow& row : option_table()) {
-      if (row.group == group && is_listed(row, deepest))
-        entries += help_entry(row, deepest != OptionLevel::basic);
-    }
-    if (!entries.empty()) text += fmt::format("\n{}:\n{}", group_title(group), entries);
+  for (const HelpEntry& entry : entries) {
+    text += std::string(kHelpIndent, ' ') + entry.left;
+    const std::size_t used = kHelpIndent + entry.left.size();
+    text += used + kHelpGap > right_column ? '\n' + std::string(right_column, ' ')
+                                           : std::string(right_column - used, ' ');
+    text += wrapped(entry.right, right_column, columns) + '\n';
   }
   return text;
 }
 
-std::string escaped(std::string_view text) {
-  std::string result;
-  for (const char letter : text) {
-    if (letter == '|') result += '\\';
-    result += letter;
-  }
-  return result;
+// As far left as the longest entry lets it, and not beyond half of the screen.
+std::size_t right_column_of(const std::vector<HelpEntry>& entries, std::size_t columns) {
+  std::size_t longest = 0;
+  for (const HelpEntry& entry : entries) longest = std::max(longest, entry.left.size());
+  return std::min(kHelpIndent + longest + kHelpGap, columns / 2);
 }
 
-std::string markdown_row(const OptionRow& row) {
-  std::string spelling = synopsis(row);
-  spelling.erase(0, spelling.find_first_not_of(' '));
-  std::string meaning(row.help);
-  if (!row.choices.empty()) meaning += fmt::format(" (`{}`)", row.choices);
-  if (!row.has_effect) meaning += fmt::format("; *{}*", kNoEffectNote);
-  const std::string environment =
-      row.environment.empty() ? std::string() : fmt::format("`{}`", row.environment);
-  return fmt::format("| `{}` | {} | {} | {} |\n", escaped(spelling), environment, escaped(default_of(row)),
-                     escaped(meaning));
+std::string option_entries(const std::vector<const OptionRow*>& rows, bool with_environment,
+                           std::size_t columns) {
+  std::vector<HelpEntry> entries;
+  for (const OptionRow* row : rows) {
+    const std::string letter = row->letter == 0 ? "    " : fmt::format("-{}, ", row->letter);
+    std::string right = meaning_of(*row);
+    if (const std::string value = default_of(*row); !value.empty()) right += fmt::format(" [{}]", value);
+    if (with_environment && !row->environment.empty()) right += fmt::format(" (${})", row->environment);
+    if (!row->has_effect) right += fmt::format("; {}", kNoEffectNote);
+    entries.push_back({letter + long_form(*row), std::move(right)});
+  }
+  constexpr std::size_t kLowest = 22, kHighest = 30;
+  return entries_text(entries, std::clamp(columns * 3 / 8, kLowest, kHighest), columns);
+}
+
+std::string options_text(Command command, OptionLevel deepest, std::size_t columns) {
+  const std::vector<const OptionRow*> rows = options_of(command, deepest);
+  const bool is_extended = deepest != OptionLevel::basic;
+  constexpr std::size_t kFew = 24;
+  if (rows.size() <= kFew) return "\nOptions:\n" + option_entries(rows, is_extended, columns);
+  std::string text;
+  for (const OptionGroup group : option_groups()) {
+    std::vector<const OptionRow*> members;
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(members),
+                 [&](const OptionRow* row) { return row->group == group; });
+    if (members.empty()) continue;
+    text += fmt::format("\n{}:\n{}", group_title(group), option_entries(members, is_extended, columns));
+  }
+  return text;
+}
+
+std::string usage_text(const CommandRow& row) {
+  std::string text;
+  for (std::string_view lines = row.usage; !lines.empty();) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    text +=
+        fmt::format("{}{} {}\n", text.empty() ? "Usage: " : "       ", full_name(row), lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return text;
+}
+
+std::string examples_text(std::span<const CommandExample> examples, std::size_t columns) {
+  std::vector<HelpEntry> entries;
+  for (const CommandExample& example : examples)
+    entries.push_back({std::string(example.line), std::string(example.meaning)});
+  return "\nExamples:\n" + entries_text(entries, right_column_of(entries, columns), columns);
+}
+
+std::vector<HelpEntry> command_entries() {
+  std::vector<HelpEntry> entries;
+  for (const CommandRow& row : command_table()) {
+    if (row.command && !row.name.empty())
+      entries.push_back({std::string(row.name), std::string(row.summary)});
+  }
+  return entries;
+}
+
+std::vector<HelpEntry> first_examples() {
+  return {{"ddprof record ./server --port 80", "run it; a summary and a file at the end"},
+          {"ddprof record -p 1234 -d 30", "a running process, for 30 seconds"},
+          {"ddprof report ddprof-server.pb.gz", "read the profile"},
+          {"ddprof -S shop ./server --port 80", "in production: the program keeps its PID"}};
+}
+
+std::vector<HelpEntry> further_reading() {
+  return {{"ddprof help COMMAND", "one command, its options and examples"},
+          {"ddprof help ddprof", "the common options of ddprof PROGRAM"},
+          {"ddprof --help-extended", "all of them, with environment variables and defaults"},
+          {"ddprof -e help", "events that can be sampled"},
+          {"man ddprof", "the same, where it is installed"}};
 }
 
 }  // namespace
 
-std::string help_text() {
-  return std::string(kIntroduction) + options_text(OptionLevel::basic) +
-         "\nAll options, environment variables and defaults: ddprof --help-extended\n";
+std::string help_overview(std::size_t columns) {
+  const auto section = [&](std::string_view title, const std::vector<HelpEntry>& entries) {
+    return fmt::format("\n{}:\n{}", title, entries_text(entries, right_column_of(entries, columns), columns));
+  };
+  return wrapped("ddprof shows where native programs spend their CPU time.", 0, columns) + "\n\n" +
+         usage_text(command_row(Command::wrap)) + "       ddprof COMMAND ...\n" +
+         section("Commands", command_entries()) + section("Examples", first_examples()) +
+         section("More", further_reading()) + '\n' +
+         wrapped("The first word decides: ddprof -- record runs a program called record.", 0, columns) + '\n';
 }
 
-std::string help_extended_text() {
-  return std::string(kIntroduction) + options_text(OptionLevel::extended) +
-         "\nOptions may be written with - or _. The command line wins over the environment,\n"
-         "the environment over the config file.\n";
+std::string command_introduction(Command command, std::size_t columns) {
+  const CommandRow& row = command_row(command);
+  return usage_text(row) + '\n' + wrapped(row.description, 0, columns) + '\n' +
+         examples_text(row.examples, columns);
 }
 
-std::string commands_markdown() {
-  std::string text =
-      "# Commands and options\n"
-      "\n"
-      "<!-- Written by `make docs` from src/cli/option_table.cpp; edits here are lost. -->\n"
-      "\n"
-      "```\n" +
-      std::string(kIntroduction) +
-      "```\n"
-      "\n"
-      "The first word decides whether a subcommand is meant; `ddprof -- record` and `ddprof ./record` run a "
-      "program of\n"
-      "that name. Options end at the program's name or at `--`; everything after belongs to the program.\n"
-      "Options may be written with `-` or `_`, and values as `--option value`, `--option=value`, `-o value` "
-      "or `-ovalue`.\n"
-      "The command line wins over the environment, the environment over the config file (`option = value` "
-      "lines in TOML);\n"
-      "`--show-config` prints each value and where it came from. An empty environment variable counts as "
-      "unset.\n";
-  for (const OptionGroup group : kGroups) {
-    text += fmt::format("\n## {}\n\n| option | environment | default | meaning |\n|---|---|---|---|\n",
-                        group_title(group));
-    for (const OptionRow& row : option_table()) {
-      if (row.group == group && row.level != OptionLevel::hidden) text += markdown_row(row);
-    }
+std::string command_help(Command command, OptionLevel deepest, std::size_t columns) {
+  std::string text = command_introduction(command, columns) + options_text(command, deepest, columns);
+  if (deepest == OptionLevel::basic) {
+    const bool has_more =
+        options_of(command, OptionLevel::extended).size() > options_of(command, OptionLevel::basic).size();
+    if (has_more)
+      text += '\n' +
+              wrapped(fmt::format("All options, environment variables and defaults: {} --help-extended",
+                                  full_name(command)),
+                      0, columns) +
+              '\n';
+    return text;
   }
-  text += "\n## Events\n\nWhat `ddprof -e help` prints:\n\n```\n" + events_help() + "```\n";
+  text += '\n' + wrapped("Options may be written with - or _.", 0, columns) + '\n';
+  if (!takes_files(command))
+    text += wrapped("The command line wins over the environment, the environment over the config file.", 0,
+                    columns) +
+            '\n';
+  return text;
+}
+
+std::string command_words_text() {
+  std::string text;
+  for (const HelpEntry& entry : command_entries()) text += entry.left + '\n';
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/option_parser.hpp"
 
+#include "cli/command_table.hpp"
 #include "cli/command_words.hpp"
 #include "cli/config_file.hpp"
 #include "cli/option_rules.hpp"
@@ -16,8 +17,11 @@ bool is_help(Command command) {
   switch (command) {
     case Command::version:
     case Command::help:
+    case Command::help_command:
     case Command::help_extended:
+    case Command::help_man:
     case Command::help_markdown:
+    case Command::help_commands:
     case Command::help_events:
       return true;
     default:
@@ -54,10 +58,10 @@ Result<void> apply_config_entry(Options& options, const ConfigEntry& entry, cons
   const std::optional<std::size_t> option = find_option(entry.key);
   if (!option || std::holds_alternative<std::monostate>(option_table()[*option].slot)) {
     return make_error(ErrorCode::invalid_argument, "{}: unknown option {}{}", origin.detail, entry.key,
-                      did_you_mean_option(entry.key, ""));
+                      did_you_mean_option(entry.key, "", Command::wrap));
   }
   const OptionRow& row = option_table()[*option];
-  if (row.command_line_only) {
+  if (row.command_line_only || !belongs_to(row, Command::wrap)) {
     return make_error(ErrorCode::invalid_argument, "{}: {} belongs on the command line", origin.detail,
                       row.name);
   }
@@ -108,9 +112,10 @@ Result<Options> parse_options(std::span<const char* const> args, const Environme
   Options options;
   options.origins.resize(option_table().size());
   options.command = words.command;
+  options.topic = words.topic;
   if (is_help(words.command)) return options;  // help is there even when the configuration is broken
 
-  if (reads_files(words.command)) {
+  if (takes_files(words.command)) {
     options.files = std::move(words.positionals);
   } else {
     TRY(apply_config(options, choose_config(words, environment), read_file));
@@ -121,7 +126,7 @@ Result<Options> parse_options(std::span<const char* const> args, const Environme
   TRY(apply_option_rules(options));
 
   const bool was_meant_as_subcommand = options.command == Command::wrap && !options.program.empty() &&
-                                       !words.has_double_dash && is_subcommand_name(options.program[0]);
+                                       !words.has_double_dash && find_command(options.program[0]) != nullptr;
   if (was_meant_as_subcommand) {
     options.notices.push_back(fmt::format(
         "running a program called {0}; the subcommand is: ddprof {0} [options]", options.program[0]));

@@ -153,7 +153,7 @@ TEST(Options, TheFirstWordDecides) {
   EXPECT_EQ(parsed({"./record"}).command, Command::wrap);
   EXPECT_THAT(parsed({"--", "view", "-R"}).program, ElementsAre("view", "-R"));
   EXPECT_THAT(parsed({"record", "report"}).program, ElementsAre("report"));
-  for (const char* later : {"view", "diff", "serve"}) {
+  for (const char* later : {"view", "diff", "serve", "top"}) {
     const auto options = OptionFixture{}.parse({later, "x"});
     ASSERT_FALSE(options.ok());
     EXPECT_EQ(options.error().code, ErrorCode::unsupported);
@@ -171,7 +171,8 @@ TEST(Options, TheDoctorKnowsTheAgentAndNoPrograms) {
   fixture.variables = {{"DD_AGENT_HOST", "10.0.0.1"}};
   EXPECT_EQ(fixture.parsed({"doctor"}).host, "10.0.0.1");
   EXPECT_THAT(failure({"doctor", "./prog"}).message, HasSubstr("looks at this machine"));
-  EXPECT_EQ(failure({"doctor", "-F", "99"}).message, "--frequency: not an option of doctor");
+  EXPECT_EQ(failure({"doctor", "-F", "99"}).message,
+            "--frequency: an option of ddprof and ddprof record, not of ddprof doctor");
 }
 
 TEST(Options, ASubcommandAfterOptionsIsAProgramAndSaysSo) {
@@ -219,7 +220,9 @@ TEST(Options, ReportTakesOneFileAndItsOwnOptions) {
   EXPECT_TRUE(filtered.modules && filtered.lines && filtered.json);
   EXPECT_EQ(failure({"report"}).message, "report: needs a profile file");
   EXPECT_EQ(failure({"report", "a", "b"}).message, "report: takes one profile file");
-  EXPECT_EQ(failure({"report", "a", "-F", "9"}).message, "--frequency: not an option of report");
+  const Error foreign = failure({"report", "a", "-F", "9"});
+  EXPECT_EQ(foreign.message, "--frequency: an option of ddprof and ddprof record, not of ddprof report");
+  EXPECT_EQ(foreign.hint, "ddprof report --help");
 }
 
 TEST(Options, ConvertTakesTwoFilesAndAFormat) {
@@ -229,7 +232,8 @@ TEST(Options, ConvertTakesTwoFilesAndAFormat) {
   EXPECT_EQ(options.to, "speedscope");
   EXPECT_EQ(failure({"convert", "a"}).message, "convert: needs a file to read and one to write");
   EXPECT_EQ(failure({"convert", "a", "-"}).message, "convert: writing to a pipe needs a format");
-  EXPECT_EQ(failure({"convert", "a", "b.pb", "-n", "9"}).message, "--top: not an option of convert");
+  EXPECT_EQ(failure({"convert", "a", "b.pb", "-n", "9"}).message,
+            "--top: an option of ddprof report, not of ddprof convert");
   EXPECT_THAT(failure({"convert", "a", "b", "--to", "svg"}).message, HasSubstr("svg"));
 }
 
@@ -314,6 +318,8 @@ TEST(Options, AMistypedOptionGetsASuggestion) {
   EXPECT_EQ(failure({"--upload_perod=9", "x"}).message,
             "unknown option --upload_perod; did you mean --upload-period?");
   EXPECT_EQ(failure({"--zzzzzz", "x"}).message, "unknown option --zzzzzz");
+  EXPECT_EQ(failure({"--zzzzzz", "x"}).hint, "ddprof --help-extended");
+  EXPECT_EQ(failure({"--freq", "9", "x"}).message, "unknown option --freq; did you mean --frequency?");
   EXPECT_THAT(failure({"-Z", "x"}).message, HasSubstr("unknown option -Z"));
 }
 
@@ -332,9 +338,71 @@ TEST(Options, HelpIsThereEvenWhenTheConfigurationIsBroken) {
   EXPECT_EQ(fixture.parsed({"--help_extended"}).command, Command::help_extended);
   EXPECT_EQ(fixture.parsed({"--help-markdown"}).command, Command::help_markdown);
   EXPECT_EQ(fixture.parsed({"-e", "help"}).command, Command::help_events);
-  EXPECT_EQ(fixture.parsed({"record", "--help"}).command, Command::help);
+  EXPECT_EQ(fixture.parsed({"record", "--help"}).command, Command::help_command);
   EXPECT_EQ(failure({"--help=me"}).message, "--help: takes no value");
   EXPECT_EQ(parsed({"./prog", "--help"}).command, Command::wrap);
+}
+
+TEST(Options, ASuggestionComesFromTheOptionsOfTheCommand) {
+  EXPECT_EQ(failure({"report", "--fokus", "x"}).message,
+            "unknown option --fokus of ddprof report; did you mean --focus?");
+  const Error strange = failure({"report", "--sort", "x"});
+  EXPECT_THAT(strange.message, HasSubstr("unknown option --sort of ddprof report; it has --top, "));
+  EXPECT_THAT(strange.message, testing::Not(HasSubstr("--port")));
+  EXPECT_EQ(strange.hint, "ddprof report --help");
+  EXPECT_THAT(failure({"record", "--zzz"}).hint, "ddprof record --help");
+  EXPECT_THAT(failure({"list", "--no-timeline"}).message, HasSubstr("--timeline: an option of ddprof and"));
+}
+
+// An option that would be ignored is refused where it is typed; settings of a cluster are for every command.
+TEST(Options, EveryOptionIsAcceptedByItsCommandsAlone) {
+  for (const CommandRow& command : command_table()) {
+    if (!command.command) continue;
+    for (const OptionRow& row : option_table()) {
+      if (std::holds_alternative<std::monostate>(row.slot)) continue;
+      const std::string name(command.name);
+      const std::string written = fmt::format("--{}={}", row.name, is_flag(row) ? "true" : "1");
+      const auto options = command.name.empty() ? OptionFixture{}.parse({written.c_str()})
+                                                : OptionFixture{}.parse({name.c_str(), written.c_str()});
+      const bool is_foreign =
+          !options.ok() && options.error().message.find(": an option of ") != std::string::npos;
+      EXPECT_EQ(is_foreign, !belongs_to(row, *command.command)) << name << " " << row.name;
+    }
+  }
+  EXPECT_EQ(failure({"--top", "3", "x"}).message, "--top: an option of ddprof report, not of ddprof");
+  OptionFixture fixture;
+  fixture.files["./ddprof.toml"] = "top = 5";
+  EXPECT_EQ(fixture.failure({"x"}).message, "./ddprof.toml:1: top belongs on the command line");
+}
+
+TEST(Options, HelpKnowsEveryWayToAskForACommand) {
+  for (const auto& args : std::vector<std::vector<const char*>>{
+           {"help", "report"}, {"report", "--help"}, {"report", "-h"}, {"--help", "report"}}) {
+    EXPECT_EQ(parsed(args).command, Command::help_command) << args[0];
+    EXPECT_EQ(parsed(args).topic, Command::report) << args[0];
+  }
+  for (const auto& args : std::vector<std::vector<const char*>>{{"help"}, {"--help"}, {"--help", "./prog"}})
+    EXPECT_EQ(parsed(args).command, Command::help) << args[0];
+  EXPECT_EQ(parsed({"help", "ddprof"}).topic, Command::wrap);
+  EXPECT_EQ(parsed({"help", "ddprof"}).command, Command::help_command);
+  EXPECT_EQ(parsed({"help", "--help"}).topic, Command::help);
+  EXPECT_EQ(parsed({"doctor", "--help-extended"}).topic, Command::doctor);
+  EXPECT_EQ(parsed({"help", "doctor", "--help-extended"}).command, Command::help_extended);
+  EXPECT_EQ(parsed({"help", "doctor", "--help-extended"}).topic, Command::doctor);
+  EXPECT_EQ(parsed({"list", "--help-man"}).command, Command::help_man);
+  EXPECT_EQ(parsed({"--help-commands"}).command, Command::help_commands);
+  EXPECT_EQ(failure({"help", "recrod"}).message, "help: no command recrod; did you mean ddprof record?");
+  EXPECT_EQ(failure({"help", "view"}).message, "view: not in this version");
+  EXPECT_EQ(failure({"help", "record", "report"}).message, "help: takes one command");
+}
+
+TEST(Options, ListAndCompletionTakeOneWord) {
+  EXPECT_THAT(parsed({"list"}).files, IsEmpty());
+  EXPECT_THAT(parsed({"list", "/var/lib/ddprof"}).files, ElementsAre("/var/lib/ddprof"));
+  EXPECT_EQ(failure({"list", "a", "b"}).message, "list: takes one folder");
+  EXPECT_EQ(parsed({"completion", "zsh"}).command, Command::completion);
+  EXPECT_EQ(failure({"completion"}).message, "completion: needs the name of a shell");
+  EXPECT_EQ(failure({"completion", "bsh"}).message, "completion bsh: no such shell here; did you mean bash?");
 }
 
 TEST(Options, ConfigurationAloneNeedsNoTarget) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/completion.hpp"
 #include "cli/intake_rules.hpp"
 #include "cli/option_table.hpp"
 #include "cli/otlp_choice.hpp"
@@ -70,15 +71,18 @@ Result<std::vector<EventSpec>> gather_events(const Options& options) {
   return events;
 }
 
-std::string allocation_source(const Options& options) {
-  const bool is_preset =
-      options.event_texts.empty() || origin_of(options, "preset").kind != Origin::Kind::default_value;
-  return is_preset ? fmt::format("preset {}", options.preset) : "event sALLOC";
+// What was typed is answered before anything runs; what stands in a file or in the environment of a whole
+// cluster, with the other notices.
+void say_what_is_in_vain(Options& options, std::string_view name, std::string text) {
+  const bool is_typed = origin_of(options, name).kind == Origin::Kind::command_line;
+  (is_typed ? options.warnings : options.notices).push_back(std::move(text));
 }
 
 Result<void> drop_allocations(Options& options) {
   if (std::erase_if(options.events, is_allocation) == 0) return {};
-  const std::string source = allocation_source(options);
+  const bool is_preset =
+      options.event_texts.empty() || origin_of(options, "preset").kind != Origin::Kind::default_value;
+  const std::string source = is_preset ? fmt::format("preset {}", options.preset) : "event sALLOC";
   if (options.events.empty()) {
     return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations), "--preset cpu_only"};
   }
@@ -86,7 +90,8 @@ Result<void> drop_allocations(Options& options) {
   const bool was_asked_for = !options.event_texts.empty() || options.command == Command::wrap ||
                              origin_of(options, "preset").kind != Origin::Kind::default_value;
   if (was_asked_for)
-    options.notices.push_back(fmt::format("{}: {}; profiling the rest", source, kNoAllocations));
+    say_what_is_in_vain(options, is_preset ? "preset" : "event",
+                        fmt::format("{}: {}; profiling the rest", source, kNoAllocations));
   return {};
 }
 
@@ -233,19 +238,7 @@ void check_tags(Options& options) {
       "not tags, and left out: {}; they are key:value and begin with a letter", fmt::join(refused, ", ")));
 }
 
-// Commands that read files have a few options of their own, and no others.
-Result<void> check_options_of(std::string_view command, OptionGroup group, const Options& options) {
-  for (std::size_t option = 0; option < options.origins.size(); ++option) {
-    const OptionRow& row = option_table()[option];
-    const bool is_given = options.origins[option].kind == Origin::Kind::command_line;
-    if (is_given && row.group != group)
-      return usage_error(fmt::format("--{}: not an option of {}", row.name, command));
-  }
-  return {};
-}
-
 Result<void> check_report(const Options& options) {
-  TRY(check_options_of("report", OptionGroup::report, options));
   if (options.files.size() == 1) return {};
   return usage_error(
       options.files.empty() ? "report: needs a profile file" : "report: takes one profile file",
@@ -253,7 +246,6 @@ Result<void> check_report(const Options& options) {
 }
 
 Result<void> check_convert(const Options& options) {
-  TRY(check_options_of("convert", OptionGroup::convert, options));
   const std::string example = "ddprof convert cpu.pprof cpu.speedscope.json";
   if (options.files.size() != 2)
     return usage_error("convert: needs a file to read and one to write", example);
@@ -262,34 +254,42 @@ Result<void> check_convert(const Options& options) {
   return {};
 }
 
+Result<void> check_list(const Options& options) {
+  if (options.files.size() <= 1) return {};
+  return usage_error("list: takes one folder", "ddprof list [DIR]");
+}
+
+Result<void> check_completion(const Options& options) {
+  const std::string example = "ddprof completion bash | zsh | fish";
+  if (options.files.size() != 1) return usage_error("completion: needs the name of a shell", example);
+  auto script = completion_script(options.files[0]);
+  return script ? Result<void>() : Result<void>(with_hint(std::move(script).error(), example));
+}
+
 Result<void> check_doctor(const Options& options) {
-  for (std::size_t option = 0; option < options.origins.size(); ++option) {
-    const OptionRow& row = option_table()[option];
-    const bool is_given = options.origins[option].kind == Origin::Kind::command_line;
-    if (is_given && !row.in_doctor)
-      return usage_error(fmt::format("--{}: not an option of doctor", row.name));
-  }
   if (options.program.empty()) return {};
   return usage_error("doctor: looks at this machine, not at programs or files", "ddprof doctor");
 }
 
-// Scripts for the original set these; whoever typed one should not wait for what it did there.
+// Scripts for the original set these; who sets one should not wait for what it did there.
 void tell_what_has_no_effect(Options& options) {
-  std::string list;
   for (std::size_t option = 0; option < options.origins.size(); ++option) {
     const OptionRow& row = option_table()[option];
-    const bool is_typed = options.origins[option].kind == Origin::Kind::command_line;
-    if (!is_typed || row.has_effect) continue;
-    list += fmt::format("{}--{}", list.empty() ? "" : ", ", row.name);
+    const Origin& origin = options.origins[option];
+    if (row.has_effect || origin.kind == Origin::Kind::default_value) continue;
+    const bool is_typed = origin.kind == Origin::Kind::command_line;
+    const std::string place = is_typed ? "" : fmt::format(" ({})", origin.detail);
+    say_what_is_in_vain(options, row.name, fmt::format("--{}{} {}", row.name, place, kNoEffectNote));
   }
-  if (!list.empty()) options.notices.push_back(fmt::format("{}: {}", list, kNoEffectNote));
 }
 
 }  // namespace
 
 Result<void> apply_option_rules(Options& options) {
   if (options.command == Command::report) return check_report(options);
+  if (options.command == Command::list) return check_list(options);
   if (options.command == Command::convert) return check_convert(options);
+  if (options.command == Command::completion) return check_completion(options);
   if (options.command == Command::doctor) return check_doctor(options);
   TRY(choose_command(options));
   TRY(choose_events(options));

@@ -37,7 +37,8 @@ TEST(OptionRules, WithoutEventsTheDefaultPresetIsProfiledAsFarAsThisVersionCan) 
 TEST(OptionRules, HeapPresetsAreAnsweredClearly) {
   const Options live = parsed({"--preset", "cpu_live_heap", "x"});
   EXPECT_EQ(events_of(live), "sCPU@99");
-  EXPECT_THAT(live.notices, ElementsAre(HasSubstr("preset cpu_live_heap: allocation profiling")));
+  EXPECT_THAT(live.warnings, ElementsAre(HasSubstr("preset cpu_live_heap: allocation profiling")));
+  EXPECT_THAT(live.notices, IsEmpty());  // once
   for (const char* preset : {"alloc_only", "alloc_live_heap"}) {
     const Error error = failure({"--preset", preset, "x"});
     EXPECT_EQ(error.code, ErrorCode::unsupported);
@@ -49,7 +50,26 @@ TEST(OptionRules, HeapPresetsAreAnsweredClearly) {
             "event sALLOC: allocation profiling is not in this version");
   const Options mixed = parsed({"-e", "sCPU; sALLOC", "x"});
   EXPECT_EQ(events_of(mixed), "sCPU@99");
-  EXPECT_THAT(mixed.notices, ElementsAre(HasSubstr("event sALLOC")));
+  EXPECT_THAT(mixed.warnings, ElementsAre(HasSubstr("event sALLOC")));
+  OptionFixture fixture;
+  fixture.variables = {{"DD_PROFILING_NATIVE_PRESET", "cpu_live_heap"}};
+  EXPECT_THAT(fixture.parsed({"x"}).warnings, IsEmpty());
+  EXPECT_THAT(fixture.parsed({"x"}).notices, ElementsAre(HasSubstr("preset cpu_live_heap")));
+}
+
+TEST(OptionRules, WhatHasNoEffectIsSaidOnceWhereverItWasSet) {
+  const Options typed = parsed({"--preset", "cpu_only", "--no-reorder-events", "--socket", "/s", "x"});
+  EXPECT_THAT(typed.warnings, ElementsAre("--reorder-events has no effect in this version",
+                                          "--socket has no effect in this version"));
+  EXPECT_THAT(typed.notices, IsEmpty());
+  OptionFixture fixture;
+  fixture.variables = {{"DD_PROFILING_REORDER_EVENTS", "true"}};
+  fixture.files["./ddprof.toml"] = "socket = '/s'\n";
+  const Options quiet = fixture.parsed({"--preset", "cpu_only", "x"});
+  EXPECT_THAT(quiet.warnings, IsEmpty());
+  EXPECT_THAT(quiet.notices,
+              ElementsAre("--reorder-events (DD_PROFILING_REORDER_EVENTS) has no effect in this version",
+                          "--socket (./ddprof.toml:1) has no effect in this version"));
 }
 
 TEST(OptionRules, APresetIsOnlyAddedToEventsWhenAskedFor) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/nearest.hpp"
+#include "encode/output_format.hpp"
 
 namespace ddprof {
 
@@ -41,7 +42,7 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "event", .letter = 'e', .environment = "DD_PROFILING_NATIVE_EVENTS", .slot = &Options::event_texts,
      .value = "EVENT", .group = Group::sampling, .help = "what to sample, repeatable; -e help explains"},
     {.name = "preset", .environment = "DD_PROFILING_NATIVE_PRESET", .slot = &Options::preset, .value = "NAME",
-     .group = Group::sampling, .help = "a named set of events",
+     .group = Group::sampling, .help = "a named set of events (allocations: not in this version)",
      .choices = "default cpu_only alloc_only alloc_live_heap cpu_live_heap"},
     {.name = "frequency", .letter = 'F', .slot = &Options::frequency, .value = "HZ", .group = Group::sampling,
      .help = "samples per second of CPU time", .default_note = "99", .low = 1, .high = 100000},
@@ -65,7 +66,8 @@ const auto kRows = std::to_array<OptionRow>({
 
     // What comes out
     {.name = "output", .letter = 'O', .slot = &Options::output, .value = "FILE", .group = Group::output,
-     .help = "profile to write: .pprof, .pb.gz, .pb or .folded", .default_note = "named by the command"},
+     .help = "profile to write, or a folder; the extension is the format", .default_note = "named by the command",
+     .suggestions = output_extensions()},
     {.name = "quiet", .letter = 'q', .slot = &Options::quiet, .group = Group::output,
      .help = "no progress and no summary"},
     {.name = "show-samples", .environment = "DD_PROFILING_SHOW_SAMPLES", .slot = &Options::show_samples,
@@ -77,8 +79,8 @@ const auto kRows = std::to_array<OptionRow>({
      .value = "LEVEL", .group = Group::output, .help = "how much the profiler says",
      .choices = "debug informational notice warn error"},
     {.name = "log-mode", .letter = 'o', .environment = "DD_PROFILING_NATIVE_LOG_MODE", .slot = &Options::log_mode,
-     .value = "WHERE", .group = Group::output, .help = "stdout, stderr, syslog, disabled or a file",
-     .default_note = "stderr"},
+     .value = "WHERE", .group = Group::output, .help = "where messages go, a file or one of these",
+     .suggestions = "stdout stderr syslog disabled"},
 
     // Whose profile it is
     {.name = "service", .letter = 'S', .environment = "DD_SERVICE", .slot = &Options::service, .value = "NAME",
@@ -96,12 +98,12 @@ const auto kRows = std::to_array<OptionRow>({
     // Where it is sent
     {.name = "url", .letter = 'U', .environment = "DD_TRACE_AGENT_URL", .slot = &Options::url, .value = "URL",
      .group = Group::upload, .help = "agent: host:port, http(s)://, unix:///path or /path; with --agentless, the intake: https://",
-     .in_doctor = true},
+     .also = {Command::doctor}},
     {.name = "host", .letter = 'H', .environment = "DD_AGENT_HOST", .slot = &Options::host, .value = "HOST",
-     .group = Group::upload, .help = "agent's host", .in_doctor = true},
+     .group = Group::upload, .help = "agent's host", .also = {Command::doctor}},
     {.name = "port", .letter = 'P', .environment = "DD_TRACE_AGENT_PORT", .slot = &Options::port, .value = "PORT",
      .group = Group::upload, .help = "agent's port", .low = 1, .high = 65535,
-     .in_doctor = true},
+     .also = {Command::doctor}},
     {.name = "upload-period", .letter = 'u', .environment = "DD_PROFILING_UPLOAD_PERIOD",
      .slot = &Options::upload_period_seconds, .value = "SECONDS", .group = Group::upload,
      .help = "time that one profile covers", .low = 1, .high = kMaxSeconds},
@@ -114,7 +116,8 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "do-export", .environment = "DD_PROFILING_DO_EXPORT", .slot = &Options::do_export, .group = Group::upload,
      .level = Level::extended, .help = "send profiles to the agent that is named", .takes_word = true},
     {.name = "find-agent", .environment = "DD_PROFILING_FIND_AGENT", .slot = &Options::find_agent, .group = Group::upload,
-     .level = Level::extended, .help = "send to an agent on this machine that nobody named: its socket, or port 8126", .takes_word = true},
+     .level = Level::extended, .help = "without a named agent, send to one on this machine: its socket, or port 8126", .takes_word = true,
+     .except = {Command::record}},
     {.name = "split-services", .environment = "DD_PROFILING_SPLIT_SERVICES", .slot = &Options::split_services,
      .group = Group::upload, .level = Level::extended,
      .help = "with -g: an upload for each service in each container, in place of one for the host"},
@@ -137,13 +140,13 @@ const auto kRows = std::to_array<OptionRow>({
      .value = "K=V,K=V", .group = Group::upload, .level = Level::extended, .help = "headers for it, percent-encoded",
      .is_secret = true},
     {.name = "otlp-compression", .environment = "OTEL_EXPORTER_OTLP_COMPRESSION", .slot = &Options::otlp_compression,
-     .value = "NAME", .group = Group::upload, .level = Level::extended, .help = "gzip or none", .default_note = "gzip"},
+     .value = "NAME", .group = Group::upload, .level = Level::extended, .help = "compression for it",
+     .suggestions = "gzip none"},
     {.name = "otlp-certificate", .environment = "OTEL_EXPORTER_OTLP_CERTIFICATE", .slot = &Options::otlp_certificate,
      .value = "FILE", .group = Group::upload, .level = Level::extended,
      .help = "authorities to trust for it", .default_note = "--ca-file"},
     {.name = "otlp-protocol", .environment = "OTEL_EXPORTER_OTLP_PROTOCOL", .slot = &Options::otlp_protocol,
-     .value = "NAME", .group = Group::upload, .level = Level::extended, .help = "only http/protobuf is spoken",
-     .default_note = "http/protobuf"},
+     .value = "NAME", .group = Group::upload, .level = Level::extended, .help = "only http/protobuf is spoken"},
     {.name = "pyroscope-url", .environment = "PYROSCOPE_SERVER_ADDRESS", .slot = &Options::pyroscope_url,
      .value = "URL", .group = Group::upload, .help = "also send to a Pyroscope server: http(s)://host:4040"},
     {.name = "pyroscope-user", .environment = "PYROSCOPE_BASIC_AUTH_USER", .slot = &Options::pyroscope_user,
@@ -157,10 +160,10 @@ const auto kRows = std::to_array<OptionRow>({
      .group = Group::upload, .level = Level::extended,
      .help = "certificates of the authorities to trust, in place of the system's"},
     {.name = "spool-dir", .environment = "DD_PROFILING_SPOOL_DIR", .slot = &Options::spool_dir, .value = "DIR",
-     .group = Group::upload, .level = Level::extended, .help = "where profiles wait while nobody takes them; none: they do not",
+     .group = Group::upload, .level = Level::extended, .help = "where profiles wait while a receiver is unreachable; none: they are dropped",
      .default_note = "the user's state directory"},
     {.name = "spool-size", .environment = "DD_PROFILING_SPOOL_SIZE", .slot = &Options::spool_mib, .value = "MIB",
-     .group = Group::upload, .level = Level::extended, .help = "how much may wait; the oldest make room", .low = 1, .high = 1'000'000},
+     .group = Group::upload, .level = Level::extended, .help = "how much may wait; past it, the oldest are dropped", .low = 1, .high = 1'000'000},
     {.name = "spool-age", .environment = "DD_PROFILING_SPOOL_AGE", .slot = &Options::spool_hours, .value = "HOURS",
      .group = Group::upload, .level = Level::extended, .help = "how long it may wait", .low = 1, .high = 10'000},
     {.name = "exit-timeout", .environment = "DD_PROFILING_EXIT_TIMEOUT", .slot = &Options::exit_timeout_seconds,
@@ -187,7 +190,7 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "profiles between two worker replacements", .low = 1},
     {.name = "internal-stats", .letter = 'b', .environment = "DD_PROFILING_INTERNAL_STATS",
      .slot = &Options::internal_stats, .value = "SOCKET", .group = Group::profiler, .level = Level::extended,
-     .help = "statsd socket for the profiler's own metrics", .default_note = "DD_DOGSTATSD_URL"},
+     .help = "statsd socket for the profiler's own metrics", .default_note = "that of DD_DOGSTATSD_URL, if it is set"},
     {.name = "fault-info", .environment = "DD_PROFILING_FAULT_INFO", .slot = &Options::fault_info,
      .group = Group::profiler, .level = Level::extended, .help = "log why a worker crashed", .takes_word = true},
     {.name = "socket", .environment = "DD_PROFILING_NATIVE_SOCKET", .slot = &Options::socket, .value = "PATH",
@@ -205,17 +208,21 @@ const auto kRows = std::to_array<OptionRow>({
     // Configuration
     {.name = "config", .environment = "DD_PROFILING_NATIVE_CONFIG", .slot = &Options::config, .value = "FILE",
      .group = Group::configuration, .help = "TOML file: option = value",
-     .default_note = "./ddprof.toml if it exists", .command_line_only = true, .in_doctor = true},
+     .default_note = "./ddprof.toml if it exists", .command_line_only = true, .also = {Command::doctor}},
     {.name = "show-config", .environment = "DD_PROFILING_SHOW_CONFIG", .slot = &Options::show_config,
-     .group = Group::configuration, .help = "print every value and where it came from"},
+     .group = Group::configuration, .help = "print every value and where it came from, to standard output"},
     {.name = "capture-config", .slot = &Options::capture_config, .value = "FILE", .group = Group::configuration,
      .help = "write the configuration for --config", .command_line_only = true},
     {.name = "version", .letter = 'v', .command = Command::version, .group = Group::configuration,
      .help = "print the version"},
     {.name = "help", .letter = 'h', .command = Command::help, .group = Group::configuration,
-     .help = "print this text"},
+     .help = "print help; after a command, that of the command"},
     {.name = "help-extended", .command = Command::help_extended, .group = Group::configuration,
-     .help = "print all options"},
+     .help = "the same with all options and environment variables"},
+    {.name = "help-man", .command = Command::help_man, .group = Group::configuration, .level = Level::hidden,
+     .help = "print the man page; after a command, that of the command"},
+    {.name = "help-commands", .command = Command::help_commands, .group = Group::configuration,
+     .level = Level::hidden, .help = "print the words of all commands"},
     {.name = "help-markdown", .command = Command::help_markdown, .group = Group::configuration,
      .level = Level::hidden, .help = "print docs/commands.md"},
 
@@ -243,11 +250,11 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "source-dir", .slot = &Options::source_dir, .value = "DIR", .group = Group::report,
      .help = "where --annotate finds the source", .command_line_only = true},
     {.name = "json", .slot = &Options::json, .group = Group::report,
-     .help = "for programs; also of ddprof doctor", .command_line_only = true, .in_doctor = true},
+     .help = "print JSON, for programs", .command_line_only = true, .also = {Command::doctor}},
 
     // ddprof convert
     {.name = "to", .slot = &Options::to, .value = "FORMAT", .group = Group::convert, .help = "what to write",
-     .default_note = "by the extension of OUT", .choices = "pprof pb folded speedscope firefox otlp",
+     .default_note = "by the extension of OUT", .choices = output_format_names(),
      .command_line_only = true},
 });
 // clang-format on
@@ -280,6 +287,22 @@ std::string_view group_title(OptionGroup group) {
   return {};
 }
 
+namespace {
+
+CommandSet commands_of(OptionGroup group) {
+  if (group == Group::report) return {Command::report};
+  if (group == Group::convert) return {Command::convert};
+  return {Command::wrap, Command::record};
+}
+
+}  // namespace
+
+bool belongs_to(const OptionRow& row, Command command) {
+  const bool is_setting = !std::holds_alternative<std::monostate>(row.slot);
+  if (!is_setting || row.also.has(command)) return true;  // every command has --help
+  return commands_of(row.group).has(command) && !row.except.has(command);
+}
+
 std::string with_dashes(std::string_view name) {
   std::string result(name);
   std::replace(result.begin(), result.end(), '_', '-');
@@ -304,11 +327,21 @@ std::optional<std::size_t> find_option(char letter) {
 
 bool is_flag(const OptionRow& row) { return row.value.empty(); }
 
-std::string did_you_mean_option(std::string_view name, std::string_view prefix) {
-  std::vector<std::string_view> names;
-  for (const OptionRow& row : kRows) names.push_back(row.name);
-  const std::string_view best = nearest(with_dashes(name), names);
-  return best.empty() ? std::string() : fmt::format("; did you mean {}{}?", prefix, best);
+std::string did_you_mean_option(std::string_view name, std::string_view prefix, Command command) {
+  constexpr std::size_t kMostAtOnce = 3;
+  const std::string wanted = with_dashes(name);
+  std::vector<std::string_view> names, begun;
+  for (const OptionRow& row : kRows) {
+    if (!belongs_to(row, command) || row.level == Level::hidden) continue;
+    names.push_back(row.name);
+    if (wanted.size() > 1 && row.name.starts_with(wanted)) begun.push_back(row.name);
+  }
+  if (begun.empty() || begun.size() > kMostAtOnce) begun = {nearest(wanted, names)};
+  if (begun.front().empty()) return {};
+  std::string text;
+  for (const std::string_view each : begun)
+    text += fmt::format("{}{}{}", text.empty() ? "" : " or ", prefix, each);
+  return fmt::format("; did you mean {}?", text);
 }
 
 const Origin& origin_of(const Options& options, std::string_view name) {

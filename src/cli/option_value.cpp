@@ -46,16 +46,6 @@ Result<std::int64_t> parse_number(const OptionRow& row, std::string_view text, c
   return number;
 }
 
-std::vector<std::string_view> split_words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const std::size_t space = std::min(text.find(' '), text.size());
-    words.push_back(text.substr(0, space));
-    text.remove_prefix(std::min(space + 1, text.size()));
-  }
-  return words;
-}
-
 Result<std::size_t> parse_choice(const OptionRow& row, std::string_view text, const Origin& origin) {
   const std::vector<std::string_view> words = split_words(row.choices);
   const auto found = std::find(words.begin(), words.end(), text);
@@ -83,6 +73,16 @@ Result<void> check_text(const OptionRow& row, std::string_view text, const Origi
 }
 
 }  // namespace
+
+std::vector<std::string_view> split_words(std::string_view text) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    words.push_back(text.substr(0, space));
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return words;
+}
 
 std::optional<bool> parse_boolean(std::string_view text) {
   std::string word(text);

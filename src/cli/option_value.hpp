@@ -19,6 +19,9 @@ Result<void> set_option(Options& options, std::size_t index, std::string_view te
 // true, yes, on, 1 and their opposites, in any case.
 [[nodiscard]] std::optional<bool> parse_boolean(std::string_view text);
 
+// Words separated by spaces.
+[[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
+
 // The value as the user could write it; lists joined with "; ". Empty: nothing is set.
 [[nodiscard]] std::string option_text(const Options& options, const OptionRow& row);
 

@@ -19,19 +19,33 @@ enum class Command : std::uint8_t {
   global,         // ddprof -g
   record,         // ddprof record …: stay in front; the target is `program`, `pid` or `global`
   report,         // ddprof report FILE…
+  list,           // ddprof list [DIR]
   convert,        // ddprof convert IN OUT
   doctor,         // ddprof doctor: what works on this machine
+  completion,     // ddprof completion SHELL
   configuration,  // no target: --show-config or --capture-config alone
   version,
-  help,
-  help_extended,
+  help,           // the overview
+  help_command,   // the page of one command, which is in `topic`
+  help_extended,  // the same with all options
+  help_man,       // hidden: the same as a man page
   help_markdown,  // hidden: the text of docs/commands.md
+  help_commands,  // hidden: the words of all commands, for scripts that install man pages
   help_events,    // -e help
 };
 
-// Commands that look at files instead of programs.
-[[nodiscard]] inline bool reads_files(Command command) {
-  return command == Command::report || command == Command::convert;
+// Commands whose words are files or names, among options in any order. No configuration reaches them.
+[[nodiscard]] inline bool takes_files(Command command) {
+  switch (command) {
+    case Command::report:
+    case Command::list:
+    case Command::convert:
+    case Command::help:
+    case Command::completion:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // In the order of the words in the option table.
@@ -51,6 +65,7 @@ struct Options {
   Command command = Command::help;
   std::vector<std::string> program;  // wrap and record: the program and its arguments, untouched
   std::vector<std::string> files;    // report: what to read; convert: what to read and what to write
+  Command topic = Command::wrap;     // help: of this command
 
   // Target
   std::optional<std::int64_t> pid;
@@ -67,7 +82,7 @@ struct Options {
   std::optional<std::int64_t> frequency;  // already applied to `events`
   std::optional<std::int64_t> duration_seconds;
   Engine engine = Engine::automatic;
-  std::int64_t stack_sample_bytes = 32000;
+  std::optional<std::int64_t> stack_sample_bytes;  // none: by rate and room in the rings
   bool inlined_functions = true;
   bool disable_symbolization = false;
   bool timeline = false;
@@ -78,7 +93,7 @@ struct Options {
   std::string debug_pprof_prefix;  // also write each period's profile as PREFIX….pprof
   bool show_samples = false;
   bool quiet = false;
-  std::string log_mode = "stdout";  // stdout, stderr, syslog, disabled or a file
+  std::string log_mode = "stderr";  // stdout, stderr, syslog, disabled or a file
   LogLevel log_level = LogLevel::error;
 
   // Identity and upload
@@ -97,7 +112,7 @@ struct Options {
   std::string otlp_endpoint;
   std::string otlp_profiles_endpoint;  // the whole address; stronger than the other
   std::string otlp_headers;
-  std::string otlp_protocol, otlp_compression, otlp_certificate;
+  std::string otlp_protocol = "http/protobuf", otlp_compression = "gzip", otlp_certificate;
   std::string pyroscope_url;
   std::string pyroscope_user, pyroscope_password, pyroscope_tenant;
   std::string ca_file;
@@ -150,7 +165,8 @@ struct Options {
   std::vector<EventSpec>
       events;                   // from event_texts, else from the preset; never empty for a profiling command
   bool samples_kernel = false;  // known once the events are open
-  std::vector<std::string> notices;  // one line each, to be told once: a preset that is only partly supported
+  std::vector<std::string> notices;   // one line each, for the summary: a setting that was left alone
+  std::vector<std::string> warnings;  // one line each, before anything runs: what was typed in vain
 
   std::vector<Origin> origins;  // by position in option_table(); empty: all defaults
 };

@@ -65,9 +65,7 @@ void choose_cadence(const Options& options, ProfilingRequest& request) {
 PerfOptions make_perf_options(const Options& options) {
   PerfOptions perf;
   perf.events = options.events;
-  bool is_chosen =
-      !options.origins.empty() && origin_of(options, "stack-sample-size").kind != Origin::Kind::default_value;
-  if (is_chosen) perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes);
+  perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes.value_or(0));
   return perf;
 }
 

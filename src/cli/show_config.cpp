@@ -1,10 +1,13 @@
 #include "cli/show_config.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
+#include "cli/destinations.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
+#include "collect/perf/perf_collector.hpp"
 
 namespace ddprof {
 
@@ -47,10 +50,14 @@ std::string value_of(const Options& options, const OptionRow& row) {
   return row.value == "URL" ? without_secrets(std::move(text)) : text;
 }
 
-std::string origin_text(const Options& options, const OptionRow& row) {
-  std::string text = describe(origin_of(options, row.name));
-  const bool is_set = origin_of(options, row.name).kind != Origin::Kind::default_value;
-  if (!row.has_effect && is_set) text += fmt::format(" ({})", kNoEffectNote);
+// A default that is no value is told in words.
+std::string origin_text(const Options& options, const OptionRow& row, bool has_value) {
+  const Origin& origin = origin_of(options, row.name);
+  std::string text = describe(origin);
+  const bool is_set = origin.kind != Origin::Kind::default_value;
+  if (!is_set && !has_value && origin.detail.empty() && !row.default_note.empty())
+    text += fmt::format(": {}", row.default_note);
+  if (!row.has_effect) text += fmt::format(" ({})", kNoEffectNote);
   return text;
 }
 
@@ -65,12 +72,12 @@ std::vector<Line> make_lines(const Options& options) {
   lines.push_back({"(target)", program_text(options), ""});
   for (const EventSpec& event : options.events) lines.push_back({"(samples)", describe_event(event), ""});
   for (const OptionRow& row : option_table()) {
-    if (std::holds_alternative<std::monostate>(row.slot) || row.group >= OptionGroup::report) continue;
+    if (std::holds_alternative<std::monostate>(row.slot) || !belongs_to(row, Command::wrap)) continue;
     const bool is_default = origin_of(options, row.name).kind == Origin::Kind::default_value;
     if (row.level == OptionLevel::hidden && is_default) continue;
     std::string value = value_of(options, row);
-    lines.push_back(
-        {std::string(row.name), value.empty() ? "-" : std::move(value), origin_text(options, row)});
+    std::string origin = origin_text(options, row, !value.empty());
+    lines.push_back({std::string(row.name), value.empty() ? "-" : std::move(value), std::move(origin)});
   }
   return lines;
 }
@@ -88,6 +95,32 @@ std::string describe(const Origin& origin) {
       break;
   }
   return origin.detail.empty() ? "default" : fmt::format("default: {}", origin.detail);
+}
+
+Options with_automatic_values(Options options) {
+  const auto origin = [&](std::string_view name) -> Origin& { return options.origins[*find_option(name)]; };
+  const auto clock = std::find_if(options.events.begin(), options.events.end(), [](const EventSpec& event) {
+    return event.is_clock && event.frequency != 0;
+  });
+  if (!options.frequency && clock != options.events.end()) {
+    options.frequency = static_cast<std::int64_t>(clock->frequency);
+    if (!options.event_texts.empty()) origin("frequency").detail = "of the event";
+  }
+  if (auto bytes = automatic_stack_bytes(options.events); bytes && !options.stack_sample_bytes) {
+    options.stack_sample_bytes = *bytes;
+    origin("stack-sample-size").detail = "by the rate and the room in the rings";
+  }
+  const std::string state = user_folder("XDG_STATE_HOME", ".local/state");
+  if (options.spool_dir.empty() && !state.empty()) {
+    options.spool_dir = state + "/spool";
+    origin("spool-dir").detail = "the user's state directory";
+  }
+  const char* const statsd = std::getenv("DD_DOGSTATSD_URL");
+  if (options.internal_stats.empty() && statsd != nullptr && *statsd != 0) {
+    options.internal_stats = statsd;
+    origin("internal-stats") = {Origin::Kind::environment, "DD_DOGSTATSD_URL"};
+  }
+  return options;
 }
 
 std::string show_config(const Options& options) {

@@ -3,6 +3,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -25,6 +27,19 @@ std::size_t terminal_width() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
   return kPlainWidth;
+}
+
+std::size_t text_width() {
+  constexpr std::size_t kNarrowest = 60, kWidest = 200;
+  std::size_t width = 80;
+  winsize size{};
+  const std::string_view columns = std::getenv("COLUMNS") == nullptr ? "" : std::getenv("COLUMNS");
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
+    width = size.ws_col;
+  } else {
+    std::from_chars(columns.data(), columns.data() + columns.size(), width);
+  }
+  return std::clamp(width, kNarrowest, kWidest);
 }
 
 bool wants_color() {

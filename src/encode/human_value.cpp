@@ -1,5 +1,5 @@
-<#include "encode/human_value.hpp"
->
+#include "encode/human_value.hpp"
+
 #include <fmt/format.h>
 
 #include <array>

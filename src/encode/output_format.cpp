@@ -55,10 +55,10 @@ std::array<std::string_view, count> names_of(const std::array<NamedFormat, count
   return names;
 }
 
-std::string joined(std::span<const std::string_view> names) {
+std::string joined(std::span<const std::string_view> names, std::string_view separator = ", ") {
   std::string text;
   for (std::string_view name : names) {
-    if (!text.empty()) text += ", ";
+    if (!text.empty()) text += separator;
     text += name;
   }
   return text;
@@ -122,6 +122,16 @@ Result<OutputFormat> output_format_by_name(std::string_view name) {
   return with_hint(make_error(ErrorCode::invalid_argument, "output format {}: not known{}", name,
                               did_you_mean(name, names)),
                    "known formats: " + joined(names));
+}
+
+std::string_view output_extensions() {
+  static const std::string text = joined(names_of(kExtensions), " ");
+  return text;
+}
+
+std::string_view output_format_names() {
+  static const std::string text = joined(names_of(kFormatNames), " ");
+  return text;
 }
 
 Result<std::string> encode(const Profile& profile, OutputFormat format) {

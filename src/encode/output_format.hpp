@@ -21,6 +21,10 @@ Result<OutputFormat> output_format_by_name(std::string_view name);
 // Whether decode() reads what is written in this format. OTLP profiles are only written.
 [[nodiscard]] constexpr bool is_readable(OutputFormat format) { return format != OutputFormat::otlp; }
 
+// All extensions, and all names, separated by spaces: for help, messages and completion.
+[[nodiscard]] std::string_view output_extensions();
+[[nodiscard]] std::string_view output_format_names();
+
 Result<std::string> encode(const Profile& profile, OutputFormat format);
 
 }  // namespace ddprof

@@ -28,20 +28,21 @@ RingBudget budget_for(const EventPlan& plan, std::size_t cpus) {
   return ring_budget(input);
 }
 
-std::uint32_t choose_stack_bytes(const PerfOptions& options, std::size_t cpus) {
-  RingBudgetInput input = ring_budget_of_this_machine(cpus);
+}  // namespace
+
+Result<std::uint32_t> automatic_stack_bytes(const std::vector<EventSpec>& events) {
+  const std::vector<int> cpus = TRY(online_cpus());
+  RingBudgetInput input = ring_budget_of_this_machine(cpus.size());
   input.samples_per_second = 0;
-  for (const EventSpec& spec : options.events) input.samples_per_second += samples_per_second(spec);
+  for (const EventSpec& spec : events) input.samples_per_second += samples_per_second(spec);
   return automatic_stack_bytes(input);
 }
-
-}  // namespace
 
 Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const PerfTarget& target,
                                                            const PerfOptions& wanted) {
   std::vector<int> cpus = TRY(online_cpus());
   PerfOptions options = wanted;
-  if (options.stack_bytes == 0) options.stack_bytes = choose_stack_bytes(options, cpus.size());
+  if (options.stack_bytes == 0) options.stack_bytes = TRY(automatic_stack_bytes(options.events));
   EventPlan plan = TRY(make_event_plan(options, target.kind));
   PerfClock clock = TRY(PerfClock::calibrate(plan.features));
   raise_descriptor_limit(descriptors_needed(1, cpus.size(), plan.events.size()));

@@ -47,6 +47,9 @@ struct PerfOptions {
   int wake_fd = -1;  // borrowed: collect() returns early once this is readable (a signal has asked to stop)
 };
 
+// How much stack is copied with each sample of these events, on this machine, where nothing is chosen.
+Result<std::uint32_t> automatic_stack_bytes(const std::vector<EventSpec>& events);
+
 enum class PerfMode : std::uint8_t { per_task, per_cpu };
 
 // Samples with perf_event_open. The calling thread must outlive the collector: the rings hang on a silent
