@@ -1,7 +1,9 @@
 #include "base/read_file.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,24 +13,50 @@
 
 namespace ddprof {
 
-Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!fd.is_open()) return errno_error(errno, "open " + path);
+namespace {
+
+enum class WhenEmpty : std::uint8_t { fail, wait };
+
+// A descriptor that another process shares with us may be non-blocking although we never made it so.
+bool await_input(int fd) {
+  pollfd input{fd, POLLIN, 0};
+  return ::poll(&input, 1, -1) >= 0 || errno == EINTR;
+}
+
+Result<std::string> read_all(int fd, const std::string& name, std::size_t max_bytes, WhenEmpty when_empty) {
   std::string content;
   // A size that is known saves copying; that of a file in /proc is 0.
   struct stat status {};
-  if (::fstat(fd.get(), &status) == 0 && status.st_size > 0)
+  if (::fstat(fd, &status) == 0 && status.st_size > 0)
     content.reserve(std::min(static_cast<std::size_t>(status.st_size), max_bytes));
   std::array<char, 16384> buffer;
   while (true) {
-    ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+    ssize_t count = ::read(fd, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno_error(errno, "read " + path);
+    if (count < 0 && errno == EAGAIN && when_empty == WhenEmpty::wait && await_input(fd)) continue;
+    if (count < 0) return errno_error(errno, "read " + name);
     if (count == 0) return content;
     content.append(buffer.data(), static_cast<std::size_t>(count));
     if (content.size() > max_bytes)
-      return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", path, max_bytes);
+      return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", name, max_bytes);
   }
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd.is_open()) return errno_error(errno, "open " + path);
+  return read_all(fd.get(), path, max_bytes, WhenEmpty::fail);
+}
+
+Result<std::string> read_input(const std::string& path, std::size_t max_bytes) {
+  // The descriptor itself: opening /dev/stdin again fails for a socket, and for a pipe of another user.
+  if (path == "-" || path == "/dev/stdin")
+    return read_all(STDIN_FILENO, "standard input", max_bytes, WhenEmpty::wait);
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.is_open()) return errno_error(errno, "open " + path);
+  return read_all(fd.get(), path, max_bytes, WhenEmpty::wait);
 }
 
 }  // namespace ddprof

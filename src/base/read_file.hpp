@@ -6,7 +6,12 @@
 
 namespace ddprof {
 
-// The whole content of a small file. Works for /proc and /sys, whose files have no size.
+// The whole content of a small file. Works for /proc and /sys, whose files have no size. Never waits: a
+// target can put a FIFO where a file was, and a worker must not hang on it.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes = 64U << 20U);
+
+// The whole content of what the user names as a command's input: "-" is standard input. Waits for writers, so
+// that pipes, FIFOs and <(command) can be read.
+Result<std::string> read_input(const std::string& path, std::size_t max_bytes);
 
 }  // namespace ddprof

@@ -55,7 +55,7 @@ const Profile& kept_until_exit(Profile profile) {
 }
 
 Result<std::string> report_on(const std::string& path, const Options& options) {
-  std::string bytes = TRY(read_file(path, kMaxProfileBytes));
+  std::string bytes = TRY(read_input(path, kMaxProfileBytes));
   auto profile = decode(std::as_bytes(std::span(bytes)));
   if (!profile) {
     Error error = std::move(profile).error();

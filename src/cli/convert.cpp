@@ -33,7 +33,7 @@ Result<void> convert_file(const Options& options) {
   // A format that does not exist is said before a large file is read.
   const OutputFormat format = TRY(wanted_format(options));
   const std::string& input = options.files[0];
-  const std::string bytes = TRY(read_file(input == "-" ? "/dev/stdin" : input, kMaxConvertedBytes));
+  const std::string bytes = TRY(read_input(input, kMaxConvertedBytes));
   auto profile = decode(std::as_bytes(std::span(bytes)));
   if (!profile) {
     Error error = std::move(profile).error();

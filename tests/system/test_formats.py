@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import sys
 import unittest
 
@@ -241,6 +242,38 @@ class Formats(harness.SystemTest):
             result = self.run_command([self.binary, "convert", "-", "-", "--to", "folded"], stdin=source)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout, harness.read_text(self.convert("b.folded")))
+
+    def slow_writer(self, stdout):
+        """Writes the recording in pieces, with time for the reader to find nothing in between."""
+        script = ("import sys, time\n"
+                  "data = open(sys.argv[1], 'rb').read()\n"
+                  "out = open(sys.argv[2], 'wb', 0) if len(sys.argv) > 2 else sys.stdout.buffer\n"
+                  "for at in range(0, len(data), len(data) // 3 + 1):\n"
+                  "    time.sleep(0.1)\n"
+                  "    out.write(data[at:at + len(data) // 3 + 1]), out.flush()\n")
+        command = [sys.executable, "-c", script, self.recording().path]
+        if isinstance(stdout, str):
+            command, stdout = command + [stdout], subprocess.DEVNULL
+        process = subprocess.Popen(command, stdout=stdout)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def test_a_writer_that_is_slower_than_the_reader_is_waited_for(self):
+        expected = harness.read_text(self.convert("c.folded"))
+        os.mkfifo(self.path("fifo"))
+        for source in ("-", "/dev/stdin", "/dev/fd/0", self.path("fifo")):
+            for arguments in (["convert", source, "-", "--to", "folded"], ["report", source]):
+                with self.subTest(arguments):
+                    writer = self.slow_writer(source if source == self.path("fifo") else subprocess.PIPE)
+                    result = self.run_command([self.binary, *arguments], stdin=writer.stdout or subprocess.DEVNULL)
+                    if writer.stdout:
+                        writer.stdout.close()
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    if arguments[0] == "convert":
+                        self.assertEqual(result.stdout, expected)
+                    else:
+                        self.assertIn("spend_70", result.stdout)
 
     def test_what_cannot_be_converted_is_said_and_nothing_is_left(self):
         with open(self.path("nonsense"), "wb") as file:
