@@ -16,6 +16,7 @@
 #include "cli/journal.hpp"
 #include "cli/metrics_reporter.hpp"
 #include "cli/option_table.hpp"
+#include "cli/terminal.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
 #include "unwind/stack_case_files.hpp"
@@ -140,8 +141,8 @@ ProfilingRequest make_profiling_request(const Options& options) {
   }
   if (!options.record_stack_case.empty())
     request.session.on_stack = stack_case_recorder(options.record_stack_case);
-  bool has_terminal = ::isatty(STDERR_FILENO) == 1;
-  if (is_in_front && has_terminal && !options.quiet) request.session.on_progress = print_progress;
+  if (is_in_front && !options.quiet && may_draw_progress(!options.program.empty(), target_of(options)))
+    request.session.on_progress = print_progress;
   std::error_code no_directory;  // deleted under us: relative paths will fail with their own message
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
@@ -170,7 +171,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
                                                     request.session.on_progress)](const Summary& summary) {
     std::fflush(stdout);
     if (quiet && !summary.outcome.first_error) return;
-    print_to_standard_error((has_progress ? "\r\033[K" : "") + render_summary(summary));
+    print_to_standard_error((has_progress ? "\r\033[K" : fresh_line()) + render_summary(summary));
   };
   return request;
 }

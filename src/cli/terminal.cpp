@@ -7,13 +7,23 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
+
+#include "base/result.hpp"
 
 namespace ddprof {
 
 namespace {
 
 constexpr std::size_t kPlainWidth = 100;
+
+// By name: asking the file itself could hang, where the target chose it.
+std::string stream_name(const std::string& process, int stream) {
+  std::error_code unreadable;
+  return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", process, stream), unreadable).string();
+}
 
 }  // namespace
 
@@ -40,6 +50,21 @@ std::size_t text_width() {
     std::from_chars(columns.data(), columns.data() + columns.size(), width);
   }
   return std::clamp(width, kNarrowest, kWidest);
+}
+
+bool may_draw_progress(bool starts_program, Pid attached) {
+  if (starts_program || ::isatty(STDERR_FILENO) != 1) return false;
+  const std::string terminal = stream_name("self", STDERR_FILENO);
+  const std::string process = std::to_string(to_int(attached));
+  return stream_name(process, STDOUT_FILENO) != terminal && stream_name(process, STDERR_FILENO) != terminal;
+}
+
+std::string fresh_line() {
+  if (::isatty(STDERR_FILENO) != 1) return {};
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return "\n";
+  // A row of spaces: at the start of a line it fills that line, else it reaches into the next one.
+  return std::string(size.ws_col, ' ') + '\r';
 }
 
 bool wants_color() {

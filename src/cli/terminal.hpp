@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <string>
 
+#include "base/ids.hpp"
+
 namespace ddprof {
 
 // Writes to standard output, all of it; the exit status to end with.
@@ -13,6 +15,15 @@ int print_output(const std::string& text);
 
 // Columns for running text: of the terminal, else COLUMNS, else 80; from 60 to 200.
 [[nodiscard]] std::size_t text_width();
+
+// Whether progress can be drawn on standard error: it is a terminal, and what is profiled does not write
+// there. A program that we start has the same streams, and no way to tell when it is quiet or on an alternate
+// screen. `attached` is 0 for the whole host.
+[[nodiscard]] bool may_draw_progress(bool starts_program, Pid attached);
+
+// Written to standard error before a text, this puts it on a line of its own, wherever the program has left
+// the cursor. Empty where that is no terminal.
+[[nodiscard]] std::string fresh_line();
 
 // See no-color.org.
 [[nodiscard]] bool wants_color();
