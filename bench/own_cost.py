@@ -1,4 +1,5 @@
-"""What the profiler itself uses: CPU time for a whole run, per sample, until the target starts, and while it idles."""
+"""What the profiler itself uses: CPU time for a whole run, per sample, until the target starts, after it
+has ended, and while it idles."""
 
 import os
 import statistics
@@ -97,6 +98,30 @@ def start(bench):
         rows.append(Row("time until the target starts, " + what, measure.spread(times[name], "%.1f") + " ms", beside + " ms", "+%.1f ms" % (median - bare),
                         "≤ 15 ms", median <= 15))
     return rows
+
+
+def end_ms(bench, command):
+    output = subprocess.run(command, cwd=bench.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout
+    return (time.monotonic_ns() - int(output)) / 1e6
+
+
+def end(bench):
+    """
+    From the last thing that a program does, which is to print the time, to the moment when the command has ended: with its profile
+    written and its summary printed. It must not depend on the number of CPUs, of which each has its own events and rings.
+    """
+    program = bench.program("prints_time")
+    commands = {"bare": [program], "record": bench.ddprof_record([program])}
+    if bench.has_perf:
+        commands["perf"] = bench.perf_record([program])
+    times = {name: [] for name in commands}
+    for _ in range(5 if bench.quick else 30):
+        for name, command in commands.items():
+            times[name].append(end_ms(bench, command))
+    beside = ", ".join("%s %s" % (what, measure.spread(times[name], "%.1f")) for name, what in (("bare", "bare"), ("perf", "perf record")) if name in times)
+    median = statistics.median(times["record"])
+    return [Row("time after the target has ended, `ddprof record program`, %d CPUs" % os.cpu_count(), measure.spread(times["record"], "%.1f") + " ms",
+                beside + " ms", "+%.1f ms" % (median - statistics.median(times["bare"])), "≤ 40 ms", median <= 40)]
 
 
 def idle(bench):

@@ -33,6 +33,7 @@ MEASUREMENTS = (
     ("end_to_end", "A whole run", own_cost.end_to_end),
     ("steady_state", "Steady state", own_cost.steady_state),
     ("start", "Start", own_cost.start),
+    ("end", "End", own_cost.end),
     ("idle", "Idle", own_cost.idle),
     ("slow_down", "Slow-down", slow_down.slow_down),
     ("headroom", "Headroom", headroom.headroom),

@@ -63,8 +63,8 @@ int Supervisor::run() {
       return 1;
     }
     const End end = watch();
-    prepared_.collector->reclaim();
     if (end.cause == WorkerEnd::none) return end.exit_status;
+    prepared_.collector->reclaim();
     note(end);
     const bool is_over = must_stop_ || prepared_.collector->is_finished();
     if (is_over && failures_ >= kEnoughFailures) return 1;

@@ -21,6 +21,18 @@ class ShortLived(harness.SystemTest):
         self.assertEqual(pids["spend_70"], pids["burn_before_exec"] | pids["burn_in_forked"])
         self.assertEqual(len(pids["spend_70"]), 2)
 
+    def test_events_are_not_sent_to_their_rings_again_at_the_end(self):
+        """Each time would cost a grace period of the kernel, some 13 ms, for every CPU."""
+        log = self.path("outputs")
+        environment = dict(self.environment(), LD_PRELOAD=self.puppet("output_log.so"), OUTPUT_LOG=log)
+        result = self.run_command([self.binary, "record", "-O", self.path("true.pb.gz"), "--", "true"], env=environment)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        lines = harness.read_text(log).splitlines()
+        self.assertIn("set output", lines)
+        worker = len(lines) - lines[::-1].index("fork")  # the last one to be forked
+        self.assertEqual(lines[worker:], [])
+        self.assertEqual(harness.processes_of(self.binary), [], "something is left behind")
+
     def test_programs_of_a_shell_loop_have_their_names(self):
         recording = self.record(["sh", "-c", "for i in $(seq 300); do /bin/true; done"])
         spent = collections.Counter()

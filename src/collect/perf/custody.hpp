@@ -25,6 +25,7 @@ struct CustodyNote {
     mode_changed,      // from events of tasks to events of CPUs; time
     paused,            // nothing is sampled since `time`
     resumed,
+    redirected,  // to rings of the worker's own, which end with it
   };
   Step step = Step::opened;
   SlotRole role = SlotRole::task_sampling;

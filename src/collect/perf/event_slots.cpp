@@ -70,6 +70,7 @@ void EventSlots::follow(const CustodyNote& note, UniqueFd fd) {
     case CustodyNote::Step::mode_changed:
     case CustodyNote::Step::paused:
     case CustodyNote::Step::resumed:
+    case CustodyNote::Step::redirected:
       return;
   }
 }

@@ -345,6 +345,43 @@ TEST(PerfCollector, WithoutPausesItDoesNotPause) {
   EXPECT_FALSE(collector.paused_since());
 }
 
+// A worker that had rings of its own: what it noted until it ended.
+std::vector<CustodyNote> notes_of_a_worker_with_its_own_rings(PerfCollector& collector) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe(ends.data()), 0);
+  UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  const pid_t worker = ::fork();
+  if (worker == 0) {
+    auto send = [&writer](const CustodyNote& note, int) {
+      [[maybe_unused]] ssize_t sent = ::write(writer.get(), &note, sizeof note);
+    };
+    if (collector.take_over(-1, send).ok()) collector.deliver_at_once();
+    ::_exit(0);
+  }
+  writer.reset();
+  std::vector<CustodyNote> notes;
+  CustodyNote note;
+  while (::read(reader.get(), &note, sizeof note) == static_cast<ssize_t>(sizeof note)) notes.push_back(note);
+  ::waitpid(worker, nullptr, 0);
+  return notes;
+}
+
+TEST(PerfCollector, TakesEventsBackFromTheRingsOfAWorkerThatEnded) {
+  Puppet puppet([] { burn(milliseconds(20'000)); });
+  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(499));
+  const std::vector<CustodyNote> notes = notes_of_a_worker_with_its_own_rings(collector);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].step, CustodyNote::Step::redirected);
+  collector.follow(notes[0], UniqueFd());
+  collector.reclaim();
+  ASSERT_TRUE(collector.take_over(-1, {}).ok());
+  Seen seen;
+  puppet.go();
+  collect_until(collector, seen, [&] { return seen.samples > 0; });
+  EXPECT_GT(seen.samples, 0U);
+}
+
 TEST(PerfCollector, SaysThatAProcessDoesNotExist) {
   pid_t gone = ::fork();
   if (gone == 0) ::_exit(0);

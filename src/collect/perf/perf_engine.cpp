@@ -72,6 +72,7 @@ void PerfEngine::follow(const CustodyNote& note, UniqueFd fd) {
   slots_.follow(note, std::move(fd));
   if (note.step == CustodyNote::Step::paused) paused_at_ = note.time;
   if (note.step == CustodyNote::Step::resumed) paused_at_ = 0;
+  if (note.step == CustodyNote::Step::redirected) is_redirected_ = true;
   if (note.step != CustodyNote::Step::mode_changed) return;
   mode_ = PerfMode::per_cpu;
   mode_reason_ = "fork-heavy";
@@ -79,7 +80,11 @@ void PerfEngine::follow(const CustodyNote& note, UniqueFd fd) {
 }
 
 void PerfEngine::reclaim() {
-  // Rings of its own have gone with it.
+  // Rings of its own have gone with it. Where there were none, nothing is done: the kernel waits for an RCU
+  // grace period (some 13 ms) before an event that had a ring gets another, even the same one, and there are
+  // as many events as CPUs and threads.
+  if (!is_redirected_) return;
+  is_redirected_ = false;
   if (auto redirected = slots_.redirect(rings_); !redirected.ok())
     notices_.push_back(redirected.error().message);
 }
@@ -119,6 +124,7 @@ void PerfEngine::deliver_at_once() {
   if (rings_.is_immediate() || has_no_room_for_more_) return;
   constexpr std::size_t kImmediatePages = 128;  // eight of the largest records: the reader is woken for each
   auto added = rings_.add_immediate(plan_.features, kImmediatePages);
+  if (added.ok() && sender_) sender_({.step = CustodyNote::Step::redirected}, -1);
   if (added.ok()) added = slots_.redirect(rings_);
   if (added.ok()) return;
   has_no_room_for_more_ = true;

@@ -112,6 +112,7 @@ class PerfEngine final : public PerfCollector {
   std::string mode_reason_;
   bool is_changing_mode_ = false;
   bool has_no_room_for_more_ = false;  // for rings that deliver at once
+  bool is_redirected_ = false;         // in a supervisor: events report to rings of its worker
   bool has_exact_total_ = true;
   bool awaits_exec_ = false;  // per-CPU from the start of a command: nothing counts before its exec
   bool may_have_missed_tasks_ = false;
