@@ -122,13 +122,6 @@ Result<void> write_captured_config(const Options& options) {
   return write_file_atomically(options.capture_config, capture_config(options));
 }
 
-// At a terminal the summary says it, each time. A service has none: it is told once, by its own output.
-void tell_where_profiles_are_kept(const Options& options) {
-  if (options.quiet || ::isatty(STDERR_FILENO) == 1 || has_kept_profiles()) return;
-  if (const std::string notice = kept_notice(options, Pid{::getpid()}); !notice.empty())
-    print_to_standard_error(fmt::format("ddprof: {}\n", notice));
-}
-
 int run_profiling(const Options& options) {
   bool has_program = !options.program.empty();
   if (auto refused = has_program ? refuse_mistyped_command(options) : std::nullopt) return *refused;
@@ -137,7 +130,6 @@ int run_profiling(const Options& options) {
   say_warnings(options);
   ProfilingRequest request = make_profiling_request(options);
   if (options.command == Command::wrap) {
-    tell_where_profiles_are_kept(options);
     return run_wrapped(options.program, std::move(request));
   }
   if (has_program) return run_recorded(options.program, std::move(request));

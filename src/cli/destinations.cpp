@@ -4,16 +4,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "base/file_name.hpp"
 #include "base/read_file.hpp"
+#include "cli/option_table.hpp"
 #include "cli/upload_peers.hpp"
 #include "export/file_destination.hpp"
-#include "export/profile_folder.hpp"
 #include "export/several_destinations.hpp"
 #include "export/upload_destination.hpp"
 
@@ -28,7 +30,7 @@ std::string name_of_target(const Options& options, Pid target) {
   }
   if (options.global) return "host";
   auto comm = read_file(fmt::format("/proc/{}/comm", to_int(target)));
-  return comm ? comm->substr(0, comm->find('\n')) : "process";
+  return comm ? comm->substr(0, comm->rfind('\n')) : "process";
 }
 
 // Where profiles are kept when nobody said where.
@@ -61,19 +63,48 @@ std::string absolute_path(const std::string& path, const std::string& working_di
   return path.starts_with('/') ? path : working_directory + "/" + path;
 }
 
+// With its parents, for this user alone. Those that are there stay as they are.
+Result<void> make_folder(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    ::mkdir(path.substr(0, slash).c_str(), 0700);
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return with_hint(errno_error(errno, "create " + path), "choose another place with --output");
+}
+
+// "20261116T065102Z-4711-9f3c21": of one process by its PID, of all by the name of the machine.
+std::string run_name(const Options& options, Pid target, const RunStamp& stamp) {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const std::string who = options.global ? safe_file_name(host.data()) : fmt::to_string(to_int(target));
+  return fmt::format("{}-{}-{}", stamp.time, who, stamp.random);
+}
+
 Result<std::unique_ptr<Destination>> make_file_destination(const Options& options,
                                                            const std::string& working_directory,
-                                                           const std::string& name) {
-  auto absolute = [&](const std::string& path) { return absolute_path(path, working_directory); };
+                                                           const std::string& name, Pid target,
+                                                           const RunStamp& stamp) {
+  const std::string file_name = safe_file_name(name);
+  const auto folder_of = [&](const std::string& beginning) {
+    const bool has_service =
+        !options.service.empty() &&
+        (!options.global || origin_of(options, "service").kind != Origin::Kind::default_value);
+    return own(ProfileFolder::create({.prefix = beginning + "-" + run_name(options, target, stamp),
+                                      .service = has_service ? options.service : name,
+                                      .pid = to_int(target)}));
+  };
   if (!options.debug_pprof_prefix.empty())
-    return own(ProfileFolder::create(absolute(options.debug_pprof_prefix)));
-  if (!options.output.empty() && is_directory(options.output)) {
-    return own(ProfileFolder::create(absolute(options.output) + "/" + name));
+    return folder_of(absolute_path(options.debug_pprof_prefix, working_directory));
+  std::string output = absolute_path(options.output, working_directory);
+  if (!options.output.empty() && is_directory(output)) {
+    while (output.size() > 1 && output.ends_with('/')) output.pop_back();
+    TRY(make_folder(output));
+    return folder_of(output + "/" + file_name);
   }
-  if (!options.output.empty()) return own(FileDestination::create(absolute(options.output)));
+  if (!options.output.empty()) return own(FileDestination::create(std::move(output)));
   if (options.command == Command::record)
-    return own(FileDestination::create(absolute("ddprof-" + name + ".pb.gz")));
-  return own(ProfileFolder::create(TRY(state_directory()) + "/" + name));
+    return own(FileDestination::create_new(
+        fmt::format("{}/ddprof-{}-{}", working_directory, file_name, to_int(target))));
+  return folder_of(TRY(state_directory()) + "/" + file_name);
 }
 
 bool wants_files(const Options& options) {
@@ -81,30 +112,13 @@ bool wants_files(const Options& options) {
          options.command == Command::record || !has_peers(options);
 }
 
-// Without what a shell, or a list of files, would trip over.
-std::string name_in_files(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(),
-      [](char c) {
-        return c == '"' || c == '\\' || c == ' ' || std::iscntrl(static_cast<unsigned char>(c)) != 0;
-      },
-      '_');
-  return name;
-}
-
 // A folder of its own for each peer: "http_localhost_8126-1a2b3c4d". Keys are not part of it: what waits
 // because of a wrong one goes with the right one.
 std::string folder_name(const Peer& peer) {
-  constexpr std::size_t kLongest = 60;
-  std::string name;
-  for (char c : peer.place.substr(0, kLongest)) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
-    if (is_plain || !name.ends_with('_')) name += is_plain ? c : '_';
-  }
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (char c : peer.place + '\n' + peer.url + '\n' + peer.socket)
     hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return fmt::format("{}-{:08x}", name, hash);
+  return fmt::format("{}-{:08x}", safe_file_name(peer.place), hash);
 }
 
 Result<Spool> open_spool(const Options& options, const std::string& working_directory, const Peer& peer) {
@@ -157,18 +171,13 @@ std::string user_folder(const char* variable, const char* below_home) {
   return base.empty() ? "" : base + "/ddprof";
 }
 
-std::string kept_notice(const Options& options, Pid target) {
+std::string kept_notice(const Options& options, Pid target, const RunStamp& stamp) {
   const std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
   const bool is_kept = options.output.empty() && options.debug_pprof_prefix.empty() &&
                        options.command != Command::record && !has_peers(options);
   if (!is_kept || folder.empty()) return {};
-  return fmt::format("no agent: profiles are kept on this machine; ddprof report {}/{}-{}-000000.pb.gz",
-                     folder, name_in_files(name_of_target(options, target)), to_int(target));
-}
-
-bool has_kept_profiles() {
-  const std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
-  return !folder.empty() && ::access((folder + "/" + std::string(kIndexName)).c_str(), F_OK) == 0;
+  return fmt::format("no agent: profiles are kept in {0}; ddprof report {0}/{1}-{2}-000000.pb.gz", folder,
+                     safe_file_name(name_of_target(options, target)), run_name(options, target, stamp));
 }
 
 bool is_periodic(const Options& options) {
@@ -180,12 +189,11 @@ bool is_periodic(const Options& options) {
 
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
                                                       const std::string& working_directory, Pid target,
-                                                      const Voice& voice) {
+                                                      const RunStamp& stamp, const Voice& voice) {
   const std::string name = name_of_target(options, target);
   std::vector<std::unique_ptr<Destination>> destinations;
   if (wants_files(options))
-    destinations.push_back(TRY(make_file_destination(
-        options, working_directory, fmt::format("{}-{}", name_in_files(name), to_int(target)))));
+    destinations.push_back(TRY(make_file_destination(options, working_directory, name, target, stamp)));
   std::vector<Peer> peers = chosen_peers(options, name, target, voice.say_notice);
   for (Peer& peer : peers)
     destinations.push_back(make_upload(std::move(peer), options, working_directory, voice, peers.size()));

@@ -7,6 +7,7 @@
 #include "base/ids.hpp"
 #include "cli/options.hpp"
 #include "export/destination.hpp"
+#include "export/profile_folder.hpp"
 
 namespace ddprof {
 
@@ -16,11 +17,9 @@ std::string user_folder(const char* variable, const char* below_home);
 // One profile for the whole run, or one per period.
 bool is_periodic(const Options& options);
 
-// How to look at profiles that nobody takes, which are kept in the user's state directory; empty where they
-// have another place.
-std::string kept_notice(const Options& options, Pid target);
-// Whether some are there, of this run or another.
-bool has_kept_profiles();
+// Where profiles are that have no agent and no place of their own, and how to look at the first; empty where
+// they have one.
+std::string kept_notice(const Options& options, Pid target, const RunStamp& stamp);
 
 // What is heard of profiles on their way: troubles, and that they are over.
 struct Voice {
@@ -31,6 +30,6 @@ struct Voice {
 // Files when they are asked for, or when nobody takes profiles; and everybody who does.
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
                                                       const std::string& working_directory, Pid target,
-                                                      const Voice& voice);
+                                                      const RunStamp& stamp, const Voice& voice);
 
 }  // namespace ddprof

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "cli/destinations.hpp"
 #include "cli/journal.hpp"
 #include "cli/metrics_reporter.hpp"
@@ -124,7 +125,8 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
   request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
-  if (std::string kept = kept_notice(options, target_of(options)); !kept.empty())
+  const RunStamp stamp = RunStamp::at(unix_now());
+  if (std::string kept = kept_notice(options, target_of(options), stamp); !kept.empty())
     request.session.notices.push_back(std::move(kept));
   request.session.service = options.service;
   choose_processes(options, request.session);
@@ -153,12 +155,12 @@ ProfilingRequest make_profiling_request(const Options& options) {
                         std::filesystem::current_path(no_directory).string());
   request.say_error = [journal](const Error& error) { journal.say(error); };
   request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
-  request.make_destination = [options, voice = Voice{request.say_error, request.say_notice},
+  request.make_destination = [options, stamp, voice = Voice{request.say_error, request.say_notice},
                               directory = std::filesystem::current_path(no_directory).string()](
                                  Pid target, bool samples_kernel) {
     Options known = options;
     known.samples_kernel = samples_kernel;
-    return make_destination(known, directory, target, voice);
+    return make_destination(known, directory, target, stamp, voice);
   };
   request.session.exit_timeout = std::chrono::seconds(options.exit_timeout_seconds);
   request.session.on_period = metrics_reporter(options, journal);

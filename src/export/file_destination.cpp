@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <random>
 #include <utility>
 
 #include "base/read_file.hpp"
@@ -35,23 +36,57 @@ Result<void> write_all(int fd, const std::string& path, std::string_view content
   return {};
 }
 
+// /dev/stdout, a FIFO
+Result<void> write_special(const std::string& path, const std::string& content) {
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (!fd.is_open()) return errno_error(errno, "open " + path);
+  return write_all(fd.get(), path, content);
+}
+
+// Beside `path`. Processes of two containers may share both a folder and a number.
+Result<std::string> write_temporary(const std::string& path, const std::string& content) {
+  std::random_device random;
+  std::string temporary = fmt::format("{}.{}.{:08x}.tmp", path, ::getpid(), random());
+  UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0600));
+  if (!fd.is_open()) return errno_error(errno, "open " + temporary);
+  auto written = write_all(fd.get(), path, content);
+  if (written && ::close(fd.release()) != 0) written = errno_error(errno, "close " + path);
+  if (written) return temporary;
+  ::unlink(temporary.c_str());
+  return std::move(written).error();
+}
+
+bool take_name(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).is_open();
+}
+
 }  // namespace
 
 Result<void> write_file_atomically(const std::string& path, const std::string& content) {
   struct stat status {};
-  bool is_special = ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);  // /dev/stdout, a FIFO
-  std::string temporary = is_special ? path : fmt::format("{}.{}.tmp", path, ::getpid());
-  int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | (is_special ? 0 : O_CREAT | O_EXCL);
-  if (!is_special) ::unlink(temporary.c_str());
-  UniqueFd fd(::open(temporary.c_str(), flags, 0600));
-  if (!fd.is_open()) return errno_error(errno, "open " + temporary);
-  auto written = write_all(fd.get(), path, content);
-  if (is_special) return written;
-  if (written && ::close(fd.release()) != 0) written = errno_error(errno, "close " + path);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0)
-    written = errno_error(errno, "rename to " + path);
-  if (!written) ::unlink(temporary.c_str());
-  return written;
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return write_special(path, content);
+  return replace_file(path, content);
+}
+
+Result<void> replace_file(const std::string& path, const std::string& content) {
+  const std::string temporary = TRY(write_temporary(path, content));
+  if (::rename(temporary.c_str(), path.c_str()) == 0) return {};
+  Error error = errno_error(errno, "rename to " + path);
+  ::unlink(temporary.c_str());
+  return error;
+}
+
+Result<bool> write_new_file(const std::string& path, const std::string& content) {
+  const std::string temporary = TRY(write_temporary(path, content));
+  int failed = 0;
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) failed = errno;
+  // NFS and some others cannot do that. There the name is taken first, by an empty file.
+  if (failed == EINVAL || failed == ENOSYS)
+    failed = take_name(path) && ::rename(temporary.c_str(), path.c_str()) == 0 ? 0 : errno;
+  if (failed == 0) return true;
+  ::unlink(temporary.c_str());
+  if (failed == EEXIST) return false;
+  return errno_error(failed, "rename to " + path);
 }
 
 Result<void> check_writable(const std::string& path) {
@@ -77,7 +112,34 @@ Result<FileDestination> FileDestination::create(std::string path) {
                      "record into FILE.pb.gz, then: ddprof convert FILE.pb.gz " + path);
   }
   if (auto writable = check_writable(path); !writable) return std::move(writable).error();
-  return FileDestination(std::move(path), format);
+  return FileDestination(std::move(path), format, Claim());
+}
+
+Result<FileDestination> FileDestination::create_new(const std::string& stem) {
+  Claim claim = TRY(Claim::first_free(stem));
+  std::string path = claim.path();
+  return FileDestination(std::move(path), OutputFormat::pprof_gzip, std::move(claim));
+}
+
+Result<FileDestination::Claim> FileDestination::Claim::first_free(const std::string& stem) {
+  constexpr unsigned kMostTries = 10'000;
+  Claim claim;
+  for (unsigned number = 1; number <= kMostTries; ++number) {
+    claim.path_ = number == 1 ? stem + ".pb.gz" : fmt::format("{}-{}.pb.gz", stem, number);
+    if (take_name(claim.path_)) {
+      claim.owner_ = ::getpid();
+      return claim;
+    }
+    if (errno != EEXIST) break;
+  }
+  return with_hint(errno_error(errno, "write " + claim.path_), "choose another place with --output FILE");
+}
+
+FileDestination::Claim::~Claim() {
+  struct stat status {};
+  if (!path_.empty() && owner_ == ::getpid() && ::lstat(path_.c_str(), &status) == 0 &&
+      S_ISREG(status.st_mode) && status.st_size == 0)
+    ::unlink(path_.c_str());
 }
 
 Result<std::string> FileDestination::added_to_file(const Profile& profile) const {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "encode/output_format.hpp"
 #include "export/destination.hpp"
@@ -10,6 +13,11 @@ namespace ddprof {
 
 // Writes each profile so that a reader never sees half of one: a temporary file beside it, then rename.
 Result<void> write_file_atomically(const std::string& path, const std::string& content);
+
+// The same, and whatever has that name is replaced, a link or a device too.
+Result<void> replace_file(const std::string& path, const std::string& content);
+// The same for a name that is not taken yet. False: it is, and what has it stays as it is.
+Result<bool> write_new_file(const std::string& path, const std::string& content);
 
 // Whether `path` could be written when the time comes: nobody should learn that after an hour.
 Result<void> check_writable(const std::string& path);
@@ -20,6 +28,8 @@ class FileDestination final : public Destination {
  public:
   // Fails at once when the file could not be written later.
   static Result<FileDestination> create(std::string path);
+  // Under a name that no file has: STEM.pb.gz, else STEM-2.pb.gz and so on.
+  static Result<FileDestination> create_new(const std::string& stem);
 
   Result<Delivery> send(const Batch& batch) override;
   [[nodiscard]] std::string describe() const override { return path_; }
@@ -27,10 +37,33 @@ class FileDestination final : public Destination {
  private:
   [[nodiscard]] Result<std::string> added_to_file(const Profile& profile) const;
 
-  FileDestination(std::string path, OutputFormat format) : path_(std::move(path)), format_(format) {}
+  // A name that is taken from the beginning of a run, by an empty file. If nothing is written into it, the
+  // process that took it removes it.
+  class Claim {
+   public:
+    Claim() = default;
+    static Result<Claim> first_free(const std::string& stem);
+    Claim(Claim&& other) noexcept : path_(std::exchange(other.path_, {})), owner_(other.owner_) {}
+    Claim& operator=(Claim&& other) noexcept {
+      std::swap(path_, other.path_);
+      std::swap(owner_, other.owner_);
+      return *this;
+    }
+    ~Claim();
+
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+   private:
+    std::string path_;
+    pid_t owner_ = 0;
+  };
+
+  FileDestination(std::string path, OutputFormat format, Claim claim)
+      : path_(std::move(path)), format_(format), claim_(std::move(claim)) {}
 
   std::string path_;
   OutputFormat format_;
+  Claim claim_;
 };
 
 }  // namespace ddprof

@@ -65,6 +65,38 @@ TEST_F(FileDestinationTest, ReplacesAnOlderFileAsAWhole) {
   EXPECT_EQ(*read_file(path), "new\n");
 }
 
+TEST_F(FileDestinationTest, ANewFileReplacesNone) {
+  const std::string path = directory + "/new";
+  EXPECT_TRUE(*write_new_file(path, "first"));
+  EXPECT_FALSE(*write_new_file(path, "second"));
+  EXPECT_EQ(*read_file(path), "first");
+  std::filesystem::create_symlink(directory + "/nowhere", directory + "/link");
+  EXPECT_FALSE(*write_new_file(directory + "/link", "third"));
+  EXPECT_EQ(files(), 2U) << "nothing temporary is left";
+  EXPECT_FALSE(write_new_file(directory + "/no/such/folder", ""));
+}
+
+TEST_F(FileDestinationTest, TakesTheNextFreeName) {
+  ASSERT_TRUE(write_file_atomically(directory + "/app.pb.gz", "of yesterday"));
+  auto first = FileDestination::create_new(directory + "/app");
+  auto second = FileDestination::create_new(directory + "/app");  // at the same time
+  ASSERT_TRUE(first && second);
+  ASSERT_TRUE(second->send(Batch::of(profile, 0)));
+  ASSERT_TRUE(first->send(Batch::of(profile, 0)));
+  EXPECT_EQ(first->describe(), directory + "/app-2.pb.gz");
+  EXPECT_EQ(second->describe(), directory + "/app-3.pb.gz");
+  EXPECT_EQ(*read_file(directory + "/app.pb.gz"), "of yesterday");
+  EXPECT_EQ(files(), 3U);
+}
+
+TEST_F(FileDestinationTest, GivesANameBackThatItDidNotNeed) {
+  { auto unused = FileDestination::create_new(directory + "/app"); }
+  EXPECT_EQ(files(), 0U);
+  auto refused = FileDestination::create_new(directory + "/no/such/app");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("/no/such/app.pb.gz"), std::string::npos);
+}
+
 TEST_F(FileDestinationTest, SaysAtOnceThatItCannotWrite) {
   auto missing = FileDestination::create(directory + "/no/such/out.pb.gz");
   ASSERT_FALSE(missing);

@@ -2,12 +2,17 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
+#include <ctime>
 #include <numeric>
 #include <optional>
+#include <random>
+#include <thread>
 
 #include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
@@ -24,6 +29,7 @@ constexpr std::size_t kMostIndexBytes = std::size_t{16} << 20U;
 // Every line begins like this, and the name of the file, which has no quotes in it, follows.
 constexpr std::string_view kFileField = R"({"file":")";
 constexpr std::string_view kBytesField = R"(","bytes":)";
+constexpr std::string_view kExtension = ".pb.gz";
 
 std::pair<std::string, std::string> split_path(const std::string& path) {
   const std::size_t slash = path.rfind('/');
@@ -49,14 +55,6 @@ std::string sums_of(const Profile& profile) {
   return json + "}";
 }
 
-IndexEntry entry_of(std::string file, std::size_t bytes, const Batch& batch) {
-  IndexEntry entry{.file = std::move(file), .bytes = bytes, .line = {}};
-  entry.line = fmt::format(R"({}{}{}{},"sequence":{},"start":"{}","end":"{}","sums":{}}})", kFileField,
-                           entry.file, kBytesField, bytes, batch.sequence, rfc3339(batch.start),
-                           rfc3339(batch.end), sums_of(batch.parts.front().profile));
-  return entry;
-}
-
 std::optional<IndexEntry> parse_entry(std::string_view line) {
   if (!line.starts_with(kFileField) || !line.ends_with('}')) return std::nullopt;
   const std::string_view rest = line.substr(kFileField.size());
@@ -64,7 +62,8 @@ std::optional<IndexEntry> parse_entry(std::string_view line) {
   if (end == std::string_view::npos || end == 0 || !rest.substr(end).starts_with(kBytesField))
     return std::nullopt;
   const std::string_view file = rest.substr(0, end);
-  if (file.find('/') != std::string_view::npos || file.starts_with('.')) return std::nullopt;
+  if (file.find('/') != std::string_view::npos || file.starts_with('.') || !file.ends_with(kExtension))
+    return std::nullopt;
   const std::string_view number = rest.substr(end + kBytesField.size());
   IndexEntry entry{.file = std::string(file), .bytes = 0, .line = std::string(line)};
   if (std::from_chars(number.data(), number.data() + number.size(), entry.bytes).ec != std::errc{})
@@ -72,8 +71,27 @@ std::optional<IndexEntry> parse_entry(std::string_view line) {
   return entry;
 }
 
+// One process after the other, for as long as it is open. Where locks are not known, or when another process
+// never gives its lock back, at their own risk.
+void wait_for_lock(int folder) {
+  constexpr auto kPatience = std::chrono::seconds(2);
+  constexpr auto kPause = std::chrono::milliseconds(5);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (::flock(folder, LOCK_EX | LOCK_NB) != 0 && (errno == EWOULDBLOCK || errno == EINTR) &&
+         std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(kPause);
+}
+
+// In a folder like /tmp an index may be a stranger's: only files of this user are removed there.
+bool may_remove(int folder, const std::string& name) {
+  struct stat place {
+  }, file{};
+  return ::fstat(folder, &place) == 0 && ::fstatat(folder, name.c_str(), &file, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISREG(file.st_mode) && ((place.st_mode & S_ISVTX) == 0 || file.st_uid == ::geteuid());
+}
+
 // Removes what is beyond the limits from the folder and from the list, oldest first.
-void keep_newest(const std::string& folder, const FolderLimits& limits, std::vector<IndexEntry>& entries) {
+void keep_newest(int folder, const FolderLimits& limits, std::vector<IndexEntry>& entries) {
   std::uint64_t bytes = 0;
   std::size_t kept = 0;
   while (kept < entries.size() && kept < limits.files) {
@@ -82,7 +100,9 @@ void keep_newest(const std::string& folder, const FolderLimits& limits, std::vec
     ++kept;
   }
   const auto first_kept = entries.end() - static_cast<std::ptrdiff_t>(kept);
-  for (auto entry = entries.begin(); entry != first_kept; ++entry) ::unlink((folder + entry->file).c_str());
+  for (auto entry = entries.begin(); entry != first_kept; ++entry) {
+    if (may_remove(folder, entry->file)) ::unlinkat(folder, entry->file.c_str(), 0);
+  }
   entries.erase(entries.begin(), first_kept);
 }
 
@@ -98,35 +118,66 @@ std::vector<IndexEntry> read_index(std::string_view text) {
   return entries;
 }
 
-Result<ProfileFolder> ProfileFolder::create(std::string prefix, FolderLimits limits) {
-  if (auto writable = check_writable(prefix + "-000000.pb.gz"); !writable) return std::move(writable).error();
-  return ProfileFolder(std::move(prefix), limits);
+RunStamp RunStamp::at(Nanoseconds unix_time) {
+  const std::time_t seconds = std::chrono::duration_cast<std::chrono::seconds>(unix_time).count();
+  std::tm moment{};
+  ::gmtime_r(&seconds, &moment);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &moment);
+  std::random_device random;
+  return {text.data(), fmt::format("{:06x}", random() & 0xffffffU)};
+}
+
+Result<ProfileFolder> ProfileFolder::create(FolderRun run, FolderLimits limits) {
+  if (auto writable = check_writable(run.prefix + "-000000.pb.gz"); !writable)
+    return std::move(writable).error();
+  return ProfileFolder(std::move(run), limits);
 }
 
 Result<Delivery> ProfileFolder::send(const Batch& batch) {
-  const std::string path = fmt::format("{}-{:06}.pb.gz", prefix_, batch.sequence);
   const std::string content = TRY(encode(batch.parts.front().profile, OutputFormat::pprof_gzip));
-  TRY(write_file_atomically(path, content));
+  const std::string path = TRY(write_profile(batch.sequence, content));
   TRY(note(entry_of(split_path(path).second, content.size(), batch)));
   return Delivery::arrived;
 }
 
+// The path that it has got.
+Result<std::string> ProfileFolder::write_profile(std::uint64_t sequence, const std::string& content) const {
+  constexpr int kMostTries = 100;
+  std::string path = fmt::format("{}-{:06}{}", run_.prefix, sequence, kExtension);
+  for (int number = 2; number < kMostTries; ++number) {
+    if (TRY(write_new_file(path, content))) return path;
+    path = fmt::format("{}-{:06}-{}{}", run_.prefix, sequence, number, kExtension);
+  }
+  return make_error(ErrorCode::failed, "write {}: this name and others like it are taken", path);
+}
+
+IndexEntry ProfileFolder::entry_of(std::string file, std::size_t bytes, const Batch& batch) const {
+  IndexEntry entry{.file = std::move(file), .bytes = bytes, .line = {}};
+  std::string service;
+  append_json_string(service, run_.service);
+  entry.line =
+      fmt::format(R"({}{}{}{},"sequence":{},"service":{},"pid":{},"start":"{}","end":"{}","sums":{}}})",
+                  kFileField, entry.file, kBytesField, bytes, batch.sequence, service, run_.pid,
+                  rfc3339(batch.start), rfc3339(batch.end), sums_of(batch.parts.front().profile));
+  return entry;
+}
+
 Result<void> ProfileFolder::note(IndexEntry entry) const {
-  const std::string folder = split_path(prefix_).first;
-  // One process after the other, for as long as it is open; where locks are not known, at their own risk.
+  const std::string folder = split_path(run_.prefix).first;
   const UniqueFd lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.is_open()) return errno_error(errno, "open " + folder);
-  ::flock(lock.get(), LOCK_EX);
+  wait_for_lock(lock.get());
   const std::string path = folder + std::string(kIndexName);
   std::vector<IndexEntry> entries = read_index(read_file(path, kMostIndexBytes).value_or(""));
   std::erase_if(entries, [&](const IndexEntry& known) {
     return known.file == entry.file || ::access((folder + known.file).c_str(), F_OK) != 0;
   });
   entries.push_back(std::move(entry));
-  keep_newest(folder, limits_, entries);
+  keep_newest(lock.get(), limits_, entries);
   std::string text;
   for (const IndexEntry& known : entries) text += known.line + "\n";
-  return write_file_atomically(path, text);
+  return replace_file(path, text);
 }
 
 }  // namespace ddprof

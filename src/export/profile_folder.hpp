@@ -26,26 +26,44 @@ struct IndexEntry {
   std::string line;  // as JSON, with what else is known of it
 };
 
-// The entries of an index. Lines that nobody here has written are left out.
+// The entries of an index. Lines that ddprof has not written are left out.
 std::vector<IndexEntry> read_index(std::string_view text);
 
+// When a run began, "20261116T065102Z", and something that no other run has, "9f3c21": two containers may
+// start the same program with the same PID in the same second, and share a folder.
+struct RunStamp {
+  std::string time, random;
+
+  static RunStamp at(Nanoseconds unix_time);
+};
+
+// Whose profiles they are, and how the names of their files begin. No two runs have the same prefix.
+struct FolderRun {
+  std::string prefix;  // a path: DIR/server-20261116T065102Z-4711-9f3c21
+  std::string service = {};
+  std::int64_t pid = 0;  // 0: of many processes
+};
+
 // A file for each batch, PREFIX-000000.pb.gz and so on, and an index beside them that says which times they
-// cover and what they hold. When there are too many files in the index, or too many bytes, the oldest are
-// removed, of earlier runs too. Several processes may write into one folder.
+// cover and what they hold. No file is ever replaced: where a name is taken, another is chosen. When there
+// are too many files in the index, or too many bytes, the oldest are removed, of earlier runs too. Several
+// processes may write into one folder.
 class ProfileFolder final : public Destination {
  public:
   // Fails at once when nothing could be written later.
-  static Result<ProfileFolder> create(std::string prefix, FolderLimits limits = {});
+  static Result<ProfileFolder> create(FolderRun run, FolderLimits limits = {});
 
   Result<Delivery> send(const Batch& batch) override;
-  [[nodiscard]] std::string describe() const override { return prefix_ + "-*.pb.gz"; }
+  [[nodiscard]] std::string describe() const override { return run_.prefix + "-*.pb.gz"; }
 
  private:
-  ProfileFolder(std::string prefix, FolderLimits limits) : prefix_(std::move(prefix)), limits_(limits) {}
+  ProfileFolder(FolderRun run, FolderLimits limits) : run_(std::move(run)), limits_(limits) {}
 
+  Result<std::string> write_profile(std::uint64_t sequence, const std::string& content) const;
+  [[nodiscard]] IndexEntry entry_of(std::string file, std::size_t bytes, const Batch& batch) const;
   [[nodiscard]] Result<void> note(IndexEntry entry) const;
 
-  std::string prefix_;
+  FolderRun run_;
   FolderLimits limits_;
 };
 

@@ -2,8 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+
+#include <filesystem>
 
 #include "base/scratch_fixture.hpp"
+#include "base/unique_fd.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {
@@ -25,7 +29,8 @@ Profile second_of_cpu() {
 
 void send(const ScratchFolder& folder, const std::string& name, std::uint64_t sequence,
           FolderLimits limits = {}) {
-  auto destination = ProfileFolder::create(folder.path(name), limits);
+  auto destination =
+      ProfileFolder::create({.prefix = folder.path(name), .service = "the \"shop\"", .pid = 42}, limits);
   ASSERT_TRUE(destination.ok());
   ASSERT_TRUE(destination->send(Batch::of(second_of_cpu(), sequence)).ok());
 }
@@ -42,6 +47,7 @@ TEST(ProfileFolder, SaysWhatEachFileHolds) {
   EXPECT_TRUE(folder.has("app-000007.pb.gz"));
   EXPECT_EQ(folder.read("index.jsonl"),
             fmt::format(R"({{"file":"app-000007.pb.gz","bytes":{},"sequence":7,)"
+                        R"("service":"the \"shop\"","pid":42,)"
                         R"("start":"2024-05-01T12:00:00.000000000Z","end":"2024-05-01T12:00:02.000000000Z",)"
                         R"("sums":{{"samples/count":100,"cpu/nanoseconds":1000000000}}}})"
                         "\n",
@@ -67,6 +73,50 @@ TEST(ProfileFolder, KeepsNoMoreThanSoManyBytesButTheNewest) {
   EXPECT_THAT(indexed(folder), ElementsAre("app-000002.pb.gz", "app-000003.pb.gz"));
   send(folder, "app", 4, {.bytes = 1});
   EXPECT_THAT(indexed(folder), ElementsAre("app-000004.pb.gz"));
+}
+
+TEST(ProfileFolder, ReplacesNoFile) {
+  const ScratchFolder folder;
+  for (const char* run : {"first", "second", "third"}) {
+    send(folder, "app", 0);
+    folder.write(run, "");
+  }
+  EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz", "app-000000-2.pb.gz", "app-000000-3.pb.gz"));
+  for (const std::string& name : indexed(folder)) EXPECT_GT(folder.read(name).size(), 0U) << name;
+}
+
+TEST(ProfileFolder, FollowsNoLink) {
+  const ScratchFolder folder, elsewhere;
+  elsewhere.write("precious", "precious");
+  for (const char* name : {"app-000000.pb.gz", "index.jsonl"})
+    std::filesystem::create_symlink(elsewhere.path("precious"), folder.path(name));
+  send(folder, "app", 0);
+  EXPECT_EQ(elsewhere.read("precious"), "precious");
+  EXPECT_THAT(indexed(folder), ElementsAre("app-000000-2.pb.gz"));
+}
+
+TEST(ProfileFolder, WaitsNotForeverForALock) {
+  const ScratchFolder folder;
+  const UniqueFd held(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
+  send(folder, "app", 0);
+  EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz"));
+}
+
+TEST(ProfileFolder, ReadsLinesOfEarlierVersions) {
+  const auto entries = read_index(
+      R"({"file":"server-4711-000003.pb.gz","bytes":812,"sequence":3,"start":"2024-05-01T12:00:00.000000000Z",)"
+      R"("end":"2024-05-01T12:00:59.000000000Z","sums":{"cpu/nanoseconds":1}})");
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].file, "server-4711-000003.pb.gz");
+  EXPECT_EQ(entries[0].bytes, 812U);
+}
+
+TEST(RunStamp, SortsByTimeAndIsNeverTheSame) {
+  const auto noon = Nanoseconds(1'714'564'800'999'999'999);
+  EXPECT_EQ(RunStamp::at(noon).time, "20240501T120000Z");
+  EXPECT_THAT(RunStamp::at(noon).random, testing::MatchesRegex("[0-9a-f]{6}"));
+  EXPECT_NE(RunStamp::at(noon).random, RunStamp::at(noon).random);
 }
 
 TEST(ProfileFolder, TouchesNothingThatItHasNotWritten) {
