@@ -33,7 +33,7 @@ constexpr auto kOtherFiles = std::to_array<OtherFile>({
      "a program, not a profile", ""},
     {"PK\x03\x04"sv, "a zip archive", "unpack it first"},
     {"<?xml"sv, "XML, not a profile", ""},
-    {"<svg"sv, "a picture, not a profile", ""},
+    {"<svg"sv, "a picture, not a profile", "read the profile that it was drawn from"},
     {"<!DOCTYPE"sv, "a web page, not a profile", ""},
 });
 

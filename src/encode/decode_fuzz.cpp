@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (text.ok() && !decode(std::as_bytes(std::span(*text))).ok()) std::abort();
   }
   (void)encode(*profile, OutputFormat::folded);
+  (void)encode(*profile, OutputFormat::svg);
   const Result<std::string> otlp = encode(*profile, OutputFormat::otlp);
   if (otlp.ok() && !is_otlp(*otlp)) std::abort();
   return 0;

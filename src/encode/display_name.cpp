@@ -75,14 +75,60 @@ std::string without_brackets(const std::string& name, char open, char close, std
   return shorter;
 }
 
+std::string without_arguments(const std::string& text, std::size_t width) {
+  if (display_width(text) <= width) return text;
+  const std::string shorter = without_brackets(text, '<', '>', width);
+  return display_width(shorter) <= width ? shorter : without_brackets(shorter, '(', ')', width);
+}
+
+// A name whose arguments are elided, as "void std::vector<…>::push_back(…) const", without return type,
+// brackets and what follows them: "std::vector::push_back".
+std::string bare_name(std::string text) {
+  constexpr std::string_view kElided = "<…>";
+  for (std::size_t at = text.find(kElided); at != std::string::npos; at = text.find(kElided, at))
+    text.erase(at, kElided.size());
+  // Of a lambda in a const function: "f() const::{lambda()#1}::operator()() const".
+  for (std::size_t at = text.find(" const::"); at != std::string::npos; at = text.find(" const::", at))
+    text.erase(at, std::string_view(" const").size());
+  // Parameters end a name, or only qualifiers follow. In Go "main.(…).handle" they are a receiver.
+  const std::size_t open = text.rfind('('), close = text.find(')', open);
+  const bool is_end = close + 1 == text.size() || (close < text.size() && text[close + 1] == ' ');
+  if (open != std::string::npos && open > 0 && is_end &&
+      !std::string_view(text).substr(0, open).ends_with(kOperator))
+    text.erase(open);
+  if (const std::size_t tag = text.rfind('['); text.ends_with(']') && tag > 0 && tag != std::string::npos)
+    text.erase(tag);
+  // "operator new" holds a space of its own.
+  const std::size_t space = text.rfind(' ', text.rfind(kOperator));
+  return space == std::string::npos ? text : text.substr(space + 1);
+}
+
+// As many scopes from the end as fit, at least one.
+std::string_view last_scopes(std::string_view name, std::size_t width) {
+  if (display_width(name) <= width) return name;
+  std::size_t scope = name.rfind("::");
+  std::string_view tail = scope == std::string_view::npos ? name : name.substr(scope + 2);
+  while (scope != std::string_view::npos && scope > 0) {
+    scope = name.rfind("::", scope - 1);
+    const std::string_view longer = scope == std::string_view::npos ? name : name.substr(scope + 2);
+    if (display_width(longer) > width) break;
+    tail = longer;
+  }
+  return tail;
+}
+
 }  // namespace
 
 std::string fit_name(std::string_view name, std::size_t width) {
-  std::string text = printable(name);
+  return fit(without_arguments(printable(name), width), width);
+}
+
+std::string fit_short_name(std::string_view name, std::size_t width) {
+  std::string text = without_arguments(printable(name), width);
   if (display_width(text) <= width) return text;
-  text = without_brackets(text, '<', '>', width);
-  if (display_width(text) > width) text = without_brackets(text, '(', ')', width);
-  return fit(text, width);
+  if (const std::string bare = bare_name(without_arguments(text, 0)); !bare.empty() && !text.starts_with("["))
+    text = bare;
+  return fit(last_scopes(text, width), width);
 }
 
 }  // namespace ddprof

@@ -25,6 +25,10 @@ std::string fit_left(std::string_view text, std::size_t width);
 // its middle.
 std::string fit_name(std::string_view name, std::size_t width);
 
+// The same for narrower places: before its middle, the name gives up its brackets and return type altogether,
+// then its scopes. What is left is the function's own name.
+std::string fit_short_name(std::string_view name, std::size_t width);
+
 // Printable text in lines of `columns`, broken at spaces. The first begins at column `indent`, and the others
 // are indented so far.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t columns);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace ddprof {
 namespace {
 
@@ -51,11 +53,34 @@ TEST(DisplayName, OperatorsAreNoBrackets) {
   EXPECT_LE(display_width(fit_name("bool operator<(A<int> const&, A<int> const&)", 20)), 20U);
 }
 
+TEST(DisplayName, IsTheFunctionsOwnNameWhereThereIsRoomForLittle) {
+  const std::string name =
+      "std::vector<int, std::allocator<int>>::push_back(int const&) const [clone .isra.0]";
+  EXPECT_EQ(fit_short_name(name, 55), "std::vector<…>::push_back(…) const [clone .isra.0]");
+  EXPECT_EQ(fit_short_name(name, 30), "std::vector::push_back");
+  EXPECT_EQ(fit_short_name(name, 20), "vector::push_back");
+  EXPECT_EQ(fit_short_name(name, 12), "push_back");
+  EXPECT_EQ(fit_short_name(name, 5), "pu…ck");
+  EXPECT_EQ(fit_short_name("std::ctype<char> const& std::use_facet<std::ctype<char>>(std::locale)", 18),
+            "std::use_facet");
+  EXPECT_EQ(fit_short_name("shop::render_receipt[abi:cxx11](shop::Order const&, double)", 20),
+            "shop::render_receipt");
+  EXPECT_EQ(fit_short_name("main::{lambda(int)#1}::operator()(int) const", 12), "operator()");
+  EXPECT_EQ(fit_short_name("void f(int) const::{lambda(int)#1}::operator()(int) const", 30),
+            "f(…)::{lambda(…)#1}::operator()");
+  EXPECT_EQ(fit_short_name("net/http.(*conn).serve", 20), "net/http.(…).serve");
+  EXPECT_EQ(fit_short_name("net/http.(*conn).serve", 9), "net/…erve");
+  EXPECT_EQ(fit_short_name("[truncated: no unwind info in libfoo.so]", 10), "[trun….so]");
+  EXPECT_EQ(fit_short_name("<lambda(std::vector<int>)>", 5), "<…>");
+}
+
 TEST(DisplayName, FitsWhateverTheBracketsDo) {
   for (const char* name :
        {"a<b<c<d", "a>>>>>>>>>>>b", "((((((((((((", "f(g)h)i)j)k)l)m)n)o)p", "<<<<<<<<<<<<<"}) {
     for (std::size_t width : {0U, 1U, 2U, 5U, 8U})
-      EXPECT_LE(display_width(fit_name(name, width)), width) << name;
+      EXPECT_LE(std::max(display_width(fit_name(name, width)), display_width(fit_short_name(name, width))),
+                width)
+          << name;
   }
   const std::string deep = std::string(100'000, '<') + std::string(100'000, '>');
   EXPECT_LE(display_width(fit_name(deep, 40)), 40U);

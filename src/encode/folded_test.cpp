@@ -41,14 +41,18 @@ TEST(OutputFormat, IsChosenByExtension) {
   EXPECT_EQ(output_format("b.folded").value(), OutputFormat::folded);
   EXPECT_EQ(output_format("b.collapsed").value(), OutputFormat::folded);
   EXPECT_EQ(output_format("b.txt").value(), OutputFormat::folded);
+  EXPECT_EQ(output_format("b.svg").value(), OutputFormat::svg);
+  EXPECT_EQ(output_format_by_name("svg").value(), OutputFormat::svg);
 }
 
 TEST(OutputFormat, NamesTheKnownOnesForAnUnknownExtension) {
-  const Result<OutputFormat> format = output_format("profile.svg");
+  const Result<OutputFormat> format = output_format("profile.bmp");
   ASSERT_FALSE(format.ok());
   EXPECT_EQ(format.error().code, ErrorCode::invalid_argument);
   EXPECT_NE(format.error().hint.find(".pb.gz"), std::string::npos);
   EXPECT_NE(format.error().hint.find(".folded"), std::string::npos);
+  EXPECT_TRUE(format.error().hint.ends_with(", .svg"));
+  EXPECT_TRUE(output_extensions().ends_with(" .svg"));
 }
 
 TEST(OutputFormat, EncodesEachFormat) {
@@ -56,6 +60,7 @@ TEST(OutputFormat, EncodesEachFormat) {
   EXPECT_TRUE(encode(profile, OutputFormat::pprof_gzip).value().starts_with("\x1f\x8b"));
   EXPECT_TRUE(encode(profile, OutputFormat::pprof).value().starts_with("\x0a\x04"));
   EXPECT_TRUE(encode(profile, OutputFormat::folded).value().starts_with("app;"));
+  EXPECT_TRUE(encode(profile, OutputFormat::svg).value().starts_with("<svg "));
 }
 
 TEST(Utf8, RefusesOverlongFormsSurrogatesAndCutSequences) {

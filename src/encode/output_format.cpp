@@ -7,6 +7,7 @@
 
 #include "base/nearest.hpp"
 #include "encode/firefox.hpp"
+#include "encode/flamegraph_svg.hpp"
 #include "encode/folded.hpp"
 #include "encode/gzip.hpp"
 #include "encode/otlp.hpp"
@@ -32,6 +33,7 @@ constexpr auto kExtensions = std::to_array<NamedFormat>({
     {".firefox.json", OutputFormat::firefox},
     {".firefox.json.gz", OutputFormat::firefox_gzip},
     {".otlp", OutputFormat::otlp},
+    {".svg", OutputFormat::svg},
 });
 
 constexpr auto kFormatNames = std::to_array<NamedFormat>({
@@ -41,6 +43,7 @@ constexpr auto kFormatNames = std::to_array<NamedFormat>({
     {"speedscope", OutputFormat::speedscope},
     {"firefox", OutputFormat::firefox},
     {"otlp", OutputFormat::otlp},
+    {"svg", OutputFormat::svg},
 });
 
 // Formats of text write each inlined call of each sample. A hostile pprof can share one location with a
@@ -142,7 +145,8 @@ Result<std::string> encode(const Profile& profile, OutputFormat format) {
     return encode_otlp(profile, {});
   }
   TRY(check_frame_count(profile));
-  if (format != OutputFormat::folded && has_timeline(profile))
+  const bool has_times = format != OutputFormat::folded && format != OutputFormat::svg;
+  if (has_times && has_timeline(profile))
     return encode(with_a_sample_per_event(profile), format);
   switch (format) {
     case OutputFormat::folded:
@@ -153,6 +157,8 @@ Result<std::string> encode(const Profile& profile, OutputFormat format) {
       return encode_firefox(profile);
     case OutputFormat::firefox_gzip:
       return gzip(encode_firefox(profile));
+    case OutputFormat::svg:
+      return encode_flamegraph_svg(profile);
     default:
       return make_error(ErrorCode::invalid_argument, "encode profile: unknown format");
   }

@@ -34,7 +34,7 @@ TEST(TimelineEncode, IsAsIfEveryEventWereASample) {
   const Profile expanded = with_a_sample_per_event(compact);
   ASSERT_GT(expanded.samples.size(), 3 * compact.samples.size());
   for (const OutputFormat format : {OutputFormat::pprof, OutputFormat::folded, OutputFormat::speedscope,
-                                    OutputFormat::firefox, OutputFormat::otlp}) {
+                                    OutputFormat::firefox, OutputFormat::otlp, OutputFormat::svg}) {
     EXPECT_EQ(encode(compact, format).value(), encode(expanded, format).value());
   }
 }

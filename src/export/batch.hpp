@@ -18,6 +18,7 @@ struct Batch {
   };
 
   std::uint64_t sequence = 0;  // counts the batches of a run from 0
+  bool is_last = false;        // of the run, as far as is known
   Nanoseconds start{}, end{};  // Unix time
   std::vector<Part> parts;
 

@@ -106,7 +106,7 @@ Result<void> check_writable(const std::string& path) {
 Result<FileDestination> FileDestination::create(std::string path) {
   OutputFormat format = TRY(output_format(path));
   // A recording may add to its file, and has to read it for that.
-  if (!is_readable(format)) {
+  if (format == OutputFormat::otlp) {
     return with_hint(make_error(ErrorCode::invalid_argument,
                                 "output {}: OTLP is written by ddprof convert, not while recording", path),
                      "record into FILE.pb.gz, then: ddprof convert FILE.pb.gz " + path);
@@ -142,17 +142,26 @@ FileDestination::Claim::~Claim() {
     ::unlink(path_.c_str());
 }
 
-Result<std::string> FileDestination::added_to_file(const Profile& profile) const {
-  const std::string content = TRY(read_file(path_, kMostBytes));
-  const Profile earlier = TRY(decode(std::as_bytes(std::span(content))));
-  return encode(merge(earlier, profile), format_);
+Result<void> FileDestination::send_part(const Batch& batch) const {
+  const bool is_picture = !is_readable(format_);
+  const std::string parts = is_picture ? path_ + ".parts.pb.gz" : path_;
+  Profile merged;
+  const Profile* whole = &batch.parts.front().profile;  // a recording is of one kind
+  if (batch.sequence > 0) {
+    const std::string bytes = TRY(read_file(parts, kMostBytes));
+    merged = merge(TRY(decode(std::as_bytes(std::span(bytes)))), *whole);
+    whole = &merged;
+  }
+  const std::string content = TRY(encode(*whole, format_));
+  TRY(write_file_atomically(path_, content));
+  if (!is_picture) return {};
+  if (!batch.is_last) return write_file_atomically(parts, TRY(encode(*whole, OutputFormat::pprof_gzip)));
+  if (batch.sequence > 0) ::unlink(parts.c_str());
+  return {};
 }
 
 Result<Delivery> FileDestination::send(const Batch& batch) {
-  const Profile& profile = batch.parts.front().profile;  // a recording is of one kind
-  const bool is_first = batch.sequence == 0;
-  const std::string content = is_first ? TRY(encode(profile, format_)) : TRY(added_to_file(profile));
-  TRY(write_file_atomically(path_, content));
+  TRY(send_part(batch));
   return Delivery::arrived;
 }
 

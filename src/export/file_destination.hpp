@@ -23,7 +23,8 @@ Result<bool> write_new_file(const std::string& path, const std::string& content)
 Result<void> check_writable(const std::string& path);
 
 // One file for the whole run; the format follows from its extension. When the run comes in parts, because its
-// worker was replaced, each part is added to what the file holds.
+// worker was replaced, each part is added to what the file holds. A picture cannot be added to: until the
+// last part, the profile that it shows is in FILE.parts.pb.gz.
 class FileDestination final : public Destination {
  public:
   // Fails at once when the file could not be written later.
@@ -35,7 +36,7 @@ class FileDestination final : public Destination {
   [[nodiscard]] std::string describe() const override { return path_; }
 
  private:
-  [[nodiscard]] Result<std::string> added_to_file(const Profile& profile) const;
+  [[nodiscard]] Result<void> send_part(const Batch& batch) const;
 
   // A name that is taken from the beginning of a run, by an empty file. If nothing is written into it, the
   // process that took it removes it.

@@ -18,6 +18,7 @@ namespace ddprof {
 // thread.
 struct ClosedPeriod {
   std::uint64_t sequence = 0;
+  bool is_last = false;  // of the run
   AggregatedProfile profile;
   std::uint32_t visible_columns = 0;          // the columns behind these are internal
   std::optional<std::uint32_t> count_column;  // counts samples

@@ -84,6 +84,7 @@ void Finisher::send(const ClosedPeriod& period) {
   if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(naming_);
   const Nanoseconds cpu_before = namer_->cpu_time();
   Batch batch = Batch::of(namer_->name(period), period.sequence);
+  batch.is_last = period.is_last;
   const Nanoseconds naming_cpu = namer_->cpu_time() - cpu_before;
   auto sent = deliver(batch);
   std::lock_guard lock(mutex_);

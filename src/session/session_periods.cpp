@@ -85,7 +85,9 @@ void Session::close_period(Nanoseconds end, bool is_final) {
                                    : aggregator_.take(cadence_.start(), end);
   summary_.looked_at += end - cadence_.start();
   summary_.contexts_over_budget += profile.contexts_over_budget;
-  finisher_.post_period(describe(std::move(profile)));
+  ClosedPeriod period = describe(std::move(profile));
+  period.is_last = is_final;
+  finisher_.post_period(std::move(period));
   if (options_.on_period) options_.on_period(told_, summary_);
   told_ = summary_;
   choice_.close_period();
