@@ -86,13 +86,14 @@ def main():
     DDPROF.parent.mkdir(parents=True)
     FOLDER.chmod(0o777)
     shutil.copy(ROOT / "build/release/ddprof", DDPROF)
-    run("g++", "-O2", "-g", "-std=c++20", "-pthread", str(ROOT / "examples/shop.cpp"), "-o", "shop")
+    # The picture names source files: as they are called in the repository.
+    run("g++", "-O2", "-g", "-std=c++20", "-pthread", f"-ffile-prefix-map={ROOT}/=", str(ROOT / "examples/shop.cpp"), "-o", "shop")
     outputs = dict(examples())
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     if sys.argv[1:] == ["--check"]:
         return check(pages, outputs)
-    run("ddprof", "record", "-F", "499", "-O", "shop.folded", "--", "./shop", "5")
-    run(str(ROOT / "tools/flamegraph_svg.py"), "shop.folded", str(ROOT / "docs/images/shop.svg"))
+    run("ddprof", "record", "-F", "499", "-O", str(ROOT / "docs/images/shop.svg"), "--", "./shop", "5")
+    (ROOT / "docs/images/shop.svg").chmod(0o644)
     for page in pages:
         text = page.read_text()
         for name, output in outputs.items():

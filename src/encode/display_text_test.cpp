@@ -66,7 +66,7 @@ TEST(DisplayName, IsTheFunctionsOwnNameWhereThereIsRoomForLittle) {
   EXPECT_EQ(fit_short_name("shop::render_receipt[abi:cxx11](shop::Order const&, double)", 20),
             "shop::render_receipt");
   EXPECT_EQ(fit_short_name("main::{lambda(int)#1}::operator()(int) const", 12), "operator()");
-  EXPECT_EQ(fit_short_name("void f(int) const::{lambda(int)#1}::operator()(int) const", 30),
+  EXPECT_EQ(fit_short_name("void f(int) const::{lambda(int)#1}::operator()(int) const", 32),
             "f(…)::{lambda(…)#1}::operator()");
   EXPECT_EQ(fit_short_name("net/http.(*conn).serve", 20), "net/http.(…).serve");
   EXPECT_EQ(fit_short_name("net/http.(*conn).serve", 9), "net/…erve");

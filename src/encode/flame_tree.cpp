@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -47,9 +46,9 @@ class FlameTreeBuilder {
   void build() {
     add_processes();
     while (!branches_.empty()) {
-      // A queue hands out its top as const; it is gone with the next line.
-      Branch branch = std::move(const_cast<Branch&>(branches_.top()));
-      branches_.pop();
+      std::pop_heap(branches_.begin(), branches_.end(), IsSplitLater());
+      Branch branch = std::move(branches_.back());
+      branches_.pop_back();
       split(std::move(branch));
     }
   }
@@ -110,12 +109,17 @@ class FlameTreeBuilder {
     tree_.processes_.push_back(name);
     branch.node = add_node(std::move(node));
     if (depth > 0) tree_.nodes_[0].children.push_back(branch.node);
-    branches_.push(std::move(branch));
+    add_branch(std::move(branch));
   }
 
   std::uint32_t add_node(FlameNode node) {
     tree_.nodes_.push_back(std::move(node));
     return static_cast<std::uint32_t>(tree_.nodes_.size() - 1);
+  }
+
+  void add_branch(Branch branch) {
+    branches_.push_back(std::move(branch));
+    std::push_heap(branches_.begin(), branches_.end(), IsSplitLater());
   }
 
   static void merge_into(FlameNode& node, std::int64_t value) {
@@ -166,7 +170,7 @@ class FlameTreeBuilder {
       stacks.push_back(rest);
     }
     for (const std::uint32_t frame : callees) sums_[frame] = {};
-    for (Branch& child : children) branches_.push(std::move(child));
+    for (Branch& child : children) add_branch(std::move(child));
   }
 
   // The next frames of these stacks, the one with the most first; what each has is in sums_.
@@ -190,8 +194,8 @@ class FlameTreeBuilder {
   std::size_t column_;
   FlameLimits limits_;
   FlameTree& tree_;
-  std::vector<Sum> sums_;  // by frame, of the branch that is being split
-  std::priority_queue<Branch, std::vector<Branch>, IsSplitLater> branches_;
+  std::vector<Sum> sums_;         // by frame, of the branch that is being split
+  std::vector<Branch> branches_;  // a heap
   std::int64_t least_ = 1;
 };
 

@@ -146,8 +146,7 @@ Result<std::string> encode(const Profile& profile, OutputFormat format) {
   }
   TRY(check_frame_count(profile));
   const bool has_times = format != OutputFormat::folded && format != OutputFormat::svg;
-  if (has_times && has_timeline(profile))
-    return encode(with_a_sample_per_event(profile), format);
+  if (has_times && has_timeline(profile)) return encode(with_a_sample_per_event(profile), format);
   switch (format) {
     case OutputFormat::folded:
       return encode_folded(profile);

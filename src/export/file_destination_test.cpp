@@ -8,6 +8,7 @@
 
 #include "base/read_file.hpp"
 #include "encode/pprof.hpp"
+#include "profile/profile_builder.hpp"
 
 namespace ddprof {
 namespace {
@@ -56,6 +57,24 @@ TEST_F(FileDestinationTest, AddsLaterPartsOfARunToItsFile) {
   ASSERT_TRUE(back);
   EXPECT_EQ(back->time_ns, 100);
   EXPECT_EQ(back->duration_ns, 20);
+}
+
+TEST_F(FileDestinationTest, APictureIsOfAllPartsOfARun) {
+  auto destination = FileDestination::create(directory + "/out.svg");
+  ASSERT_TRUE(destination);
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("samples", "count")};
+  builder.add_sample({{builder.add_named_location("main")}, {1234}, {}});
+  Batch batch = Batch::of(std::move(builder).build(), 0);
+  ASSERT_TRUE(destination->send(batch));
+  EXPECT_NE(read_file(directory + "/out.svg")->find("\"total\":1234,"), std::string::npos);
+  EXPECT_EQ(files(), 2U) << "the profile, for the next part";
+  // The next part may be that of another worker.
+  batch.sequence = 1;
+  batch.is_last = true;
+  ASSERT_TRUE(FileDestination::create(directory + "/out.svg")->send(batch));
+  EXPECT_NE(read_file(directory + "/out.svg")->find("\"total\":2468,"), std::string::npos);
+  EXPECT_EQ(files(), 1U) << "the picture";
 }
 
 TEST_F(FileDestinationTest, ReplacesAnOlderFileAsAWhole) {
