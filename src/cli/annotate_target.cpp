@@ -36,21 +36,22 @@ bool is_one_name(const ReportView& view, std::span<const SumRow> rows) {
   });
 }
 
-Error too_many(const ReportView& view, std::span<const SumRow> rows, const std::string& name) {
+Error too_many(const ReportView& view, std::span<const SumRow> rows, const std::string& name,
+               std::string_view option) {
   std::vector<std::string> names;
   for (const SumRow& row : rows) {
     std::string candidate = fit_name(view.frames[row.id].name, kCandidateWidth);
     if (std::find(names.begin(), names.end(), candidate) == names.end()) names.push_back(candidate);
     if (names.size() == kMaxCandidates) break;
   }
-  return make_error(ErrorCode::invalid_argument, "--annotate {}: {} functions match: {}{}", name, rows.size(),
+  return make_error(ErrorCode::invalid_argument, "{} {}: {} functions match: {}{}", option, name, rows.size(),
                     fmt::join(names, ", "), rows.size() > names.size() ? ", …" : "");
 }
 
 }  // namespace
 
 Result<std::vector<SumRow>> find_functions(const ReportView& view, const FunctionTables& tables,
-                                           const std::string& name) {
+                                           const std::string& name, std::string_view option) {
   const std::span<const SumRow> rows = tables.by_total;
   std::vector<SumRow> found = matching(view, rows, [&](const std::string& known) { return known == name; });
   if (found.empty())
@@ -61,10 +62,10 @@ Result<std::vector<SumRow>> find_functions(const ReportView& view, const Functio
   }
   if (found.empty()) {
     return with_hint(
-        make_error(ErrorCode::not_found, "--annotate {}: no function with samples has this name", name),
+        make_error(ErrorCode::not_found, "{} {}: no function with samples has this name", option, name),
         "ddprof report FILE lists functions");
   }
-  if (!is_one_name(view, found)) return too_many(view, found, name);
+  if (!is_one_name(view, found)) return too_many(view, found, name, option);
   if (found.size() > kMaxSameName) found.resize(kMaxSameName);
   return found;
 }

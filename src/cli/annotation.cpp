@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::size_t kHottestRows = 3;
 constexpr std::size_t kTab = 4;
-constexpr std::size_t kAmounts = 2 * ReportPage::kAmountWidth + 4;
 
 // Tabs would be replaced as control characters.
 std::string without_tabs(std::string_view text) {
@@ -53,6 +52,7 @@ void write_hottest(ReportPage& page, const ReportView& view, const Listing& list
 }
 
 void write_rows(ReportPage& page, const Listing& listing, NumberText number_text, bool is_code) {
+  const std::size_t amounts = 2 * page.amount_width() + 4;
   std::size_t number_width = 0, place_width = 0;
   for (const ListingRow& row : listing.rows) {
     number_width = std::max(number_width, number_text(row.number).size());
@@ -60,12 +60,12 @@ void write_rows(ReportPage& page, const Listing& listing, NumberText number_text
   }
   place_width = std::min(place_width, page.width() / 4);
   const std::size_t places = place_width == 0 ? 0 : place_width + 2;
-  const std::size_t room = page.width() - std::min(page.width() - 8, kAmounts + number_width + 2 + places);
-  page.line(ReportPage::amount_titles());
+  const std::size_t room = page.width() - std::min(page.width() - 8, amounts + number_width + 2 + places);
+  page.line(page.amount_titles());
   std::uint64_t last = 0;
   for (const ListingRow& row : listing.rows) {
     const bool is_gap = !is_code && last != 0 && row.number != last + 1;
-    if (is_gap) page.line(std::string(kAmounts, ' ') + right_aligned("…", number_width));
+    if (is_gap) page.line(std::string(amounts, ' ') + right_aligned("…", number_width));
     last = row.number;
     std::string text = page.amount_if_any(row.sum.self) + "  " + page.amount_if_any(row.sum.total) + "  " +
                        right_aligned(number_text(row.number), number_width) + "  ";
@@ -88,7 +88,7 @@ void write_listing(ReportPage& page, const ReportView& view, const Listing& list
 Result<std::vector<Annotation>> annotate(const ReportView& view, const std::string& name,
                                          const std::string& source_dir) {
   std::vector<Annotation> annotations;
-  for (const SumRow& function : TRY(find_functions(view, function_tables(view), name))) {
+  for (const SumRow& function : TRY(find_functions(view, function_tables(view), name, "--annotate"))) {
     annotations.push_back(
         {function, annotate_source(view, function.id, source_dir), annotate_code(view, function.id)});
   }

@@ -27,6 +27,7 @@ constexpr auto kReportExamples = std::to_array<CommandExample>({
     {"ddprof report ddprof-server.pb.gz", "hottest functions and paths"},
     {"ddprof report --focus parse cpu.pb.gz", "only stacks through parse"},
     {"ddprof report --annotate parse cpu.pb.gz", "its source and assembly, line by line"},
+    {"ddprof report DIR --since 10m --service shop", "several profiles, merged"},
 });
 
 constexpr auto kListExamples = std::to_array<CommandExample>({
@@ -74,10 +75,11 @@ constexpr auto kCommands = std::to_array<CommandRow>({
      .arguments = Arguments::program},
     {.name = "report",
      .command = Command::report,
-     .usage = "[options] FILE",
+     .usage = "[options] [FILE|DIR...]",
      .summary = "show a profile in the terminal",
      .description = "Shows where the time of a profile went: functions, paths, threads, and what was missed. It reads "
-                    "profiles of ddprof and of other tools.",
+                    "profiles of ddprof and of other tools; several files or a folder are merged. Without a file, the "
+                    "newest in the user's state directory.",
      .examples = kReportExamples,
      .arguments = Arguments::profiles},
     {.name = "list",

@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <memory>
 #include <string>
 
-#include "base/read_file.hpp"
 #include "cli/command_table.hpp"
 #include "cli/completion.hpp"
 #include "cli/config_file.hpp"
@@ -14,12 +12,12 @@
 #include "cli/doctor_command.hpp"
 #include "cli/found_agent.hpp"
 #include "cli/help.hpp"
+#include "cli/list.hpp"
 #include "cli/man_page.hpp"
 #include "cli/profiling_request.hpp"
-#include "cli/report.hpp"
+#include "cli/report_command.hpp"
 #include "cli/show_config.hpp"
 #include "cli/terminal.hpp"
-#include "encode/decode.hpp"
 #include "export/file_destination.hpp"
 #include "runtime/program.hpp"
 #include "runtime/recorder.hpp"
@@ -29,61 +27,6 @@
 namespace ddprof {
 
 namespace {
-
-constexpr std::size_t kMaxProfileBytes = std::size_t{1} << 30U;
-
-ReportOptions report_options(const std::string& path, const Options& options) {
-  return {.title = path,
-          .sample_type = options.sample_type,
-          .top = static_cast<std::size_t>(options.top),
-          .width = terminal_width(),
-          .color = wants_color(),
-          .json = options.json,
-          .filter = {options.focus, options.ignore, options.thread, options.process, options.labels},
-          .modules = options.modules,
-          .lines = options.lines,
-          .annotate = options.annotate,
-          .source_dir = options.source_dir};
-}
-
-// The process ends after its report: giving a million samples back piece by piece would take a tenth of its
-// time.
-const Profile& kept_until_exit(Profile profile) {
-  static const Profile* kept = nullptr;  // for leak checkers, which look at exit
-  kept = std::make_unique<const Profile>(std::move(profile)).release();
-  return *kept;
-}
-
-Result<std::string> report_on(const std::string& path, const Options& options) {
-  std::string bytes = TRY(read_input(path, kMaxProfileBytes));
-  auto profile = decode(std::as_bytes(std::span(bytes)));
-  if (!profile) {
-    Error error = std::move(profile).error();
-    error.message = fmt::format("read {}: {}", path, error.message);
-    return error;
-  }
-  auto text = render_report(kept_until_exit(*std::move(profile)), report_options(path, options));
-  if (!text) text.error().message.insert(0, fmt::format("report {}: ", path));
-  return text;
-}
-
-int report(const Options& options) {
-  for (const std::string& path : options.files) {
-    auto text = report_on(path, options);
-    if (!text) {
-      say_error(text.error());
-      return 1;
-    }
-    if (int status = print_output(*text); status != 0) return status;
-  }
-  return 0;
-}
-
-int list(const Options& options) {
-  (void)options;
-  say_error(make_error(ErrorCode::unsupported, "list: not in this version"));
-  return 1;
-}
 
 int print_completion(const Options& options) {
   auto script = completion_script(options.files.front());

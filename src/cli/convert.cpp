@@ -2,21 +2,17 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <span>
 #include <string>
 #include <utility>
 
-#include "base/read_file.hpp"
+#include "cli/load_profile.hpp"
 #include "cli/profiling_request.hpp"
-#include "encode/decode.hpp"
 #include "encode/output_format.hpp"
 #include "export/file_destination.hpp"
 
 namespace ddprof {
 
 namespace {
-
-constexpr std::size_t kMaxConvertedBytes = std::size_t{1} << 30U;
 
 Result<OutputFormat> wanted_format(const Options& options) {
   return options.to.empty() ? output_format(options.files[1]) : output_format_by_name(options.to);
@@ -32,15 +28,8 @@ Result<void> write_output(const std::string& path, const std::string& content) {
 Result<void> convert_file(const Options& options) {
   // A format that does not exist is said before a large file is read.
   const OutputFormat format = TRY(wanted_format(options));
-  const std::string& input = options.files[0];
-  const std::string bytes = TRY(read_input(input, kMaxConvertedBytes));
-  auto profile = decode(std::as_bytes(std::span(bytes)));
-  if (!profile) {
-    Error error = std::move(profile).error();
-    error.message = fmt::format("read {}: {}", input, error.message);
-    return error;
-  }
-  const std::string content = TRY(encode(*profile, format));
+  const Profile profile = TRY(load_profile(options.files[0]));
+  const std::string content = TRY(encode(profile, format));
   return write_output(options.files[1], content);
 }
 

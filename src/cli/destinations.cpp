@@ -82,7 +82,7 @@ std::string run_name(const Options& options, Pid target, const RunStamp& stamp) 
 Result<std::unique_ptr<Destination>> make_file_destination(const Options& options,
                                                            const std::string& working_directory,
                                                            const std::string& name, Pid target,
-                                                           const RunStamp& stamp) {
+                                                           const RunStamp& stamp, const Voice& voice) {
   const std::string file_name = safe_file_name(name);
   const auto folder_of = [&](const std::string& beginning) {
     const bool has_service =
@@ -100,10 +100,10 @@ Result<std::unique_ptr<Destination>> make_file_destination(const Options& option
     TRY(make_folder(output));
     return folder_of(output + "/" + file_name);
   }
-  if (!options.output.empty()) return own(FileDestination::create(std::move(output)));
+  if (!options.output.empty()) return own(FileDestination::create(std::move(output), voice.on_written));
   if (options.command == Command::record)
     return own(FileDestination::create_new(
-        fmt::format("{}/ddprof-{}-{}", working_directory, file_name, to_int(target))));
+        fmt::format("{}/ddprof-{}-{}", working_directory, file_name, to_int(target)), voice.on_written));
   return folder_of(TRY(state_directory()) + "/" + file_name);
 }
 
@@ -193,7 +193,7 @@ Result<std::unique_ptr<Destination>> make_destination(const Options& options,
   const std::string name = name_of_target(options, target);
   std::vector<std::unique_ptr<Destination>> destinations;
   if (wants_files(options))
-    destinations.push_back(TRY(make_file_destination(options, working_directory, name, target, stamp)));
+    destinations.push_back(TRY(make_file_destination(options, working_directory, name, target, stamp, voice)));
   std::vector<Peer> peers = chosen_peers(options, name, target, voice.say_notice);
   for (Peer& peer : peers)
     destinations.push_back(make_upload(std::move(peer), options, working_directory, voice, peers.size()));

@@ -25,6 +25,7 @@ std::string kept_notice(const Options& options, Pid target, const RunStamp& stam
 struct Voice {
   std::function<void(const Error&)> say;
   std::function<void(const std::string&)> say_notice;
+  std::function<void(const Profile&)> on_written;  // the file of a whole run
 };
 
 // Files when they are asked for, or when nobody takes profiles; and everybody who does.

@@ -202,7 +202,7 @@ TEST(Options, DurationIsForThoseWhoStayInFront) {
   EXPECT_THAT(failure({"-d", "3", "x"}).message, HasSubstr("--duration: the wrapped program decides"));
 }
 
-TEST(Options, ReportTakesOneFileAndItsOwnOptions) {
+TEST(Options, ReportTakesFilesAndItsOwnOptions) {
   const Options options = parsed({"report", "cpu.pprof", "--top", "5"});
   EXPECT_THAT(options.files, ElementsAre("cpu.pprof"));
   EXPECT_EQ(options.top, 5);
@@ -218,11 +218,29 @@ TEST(Options, ReportTakesOneFileAndItsOwnOptions) {
   EXPECT_EQ(filtered.source_dir, "/src");
   EXPECT_EQ(filtered.sample_type, "cpu");
   EXPECT_TRUE(filtered.modules && filtered.lines && filtered.json);
-  EXPECT_EQ(failure({"report"}).message, "report: needs a profile file");
-  EXPECT_EQ(failure({"report", "a", "b"}).message, "report: takes one profile file");
   const Error foreign = failure({"report", "a", "-F", "9"});
   EXPECT_EQ(foreign.message, "--frequency: an option of ddprof and ddprof record, not of ddprof report");
   EXPECT_EQ(foreign.hint, "ddprof report --help");
+  EXPECT_TRUE(parsed({"report"}).files.empty());
+  const Options several =
+      parsed({"report", "a", "b", "--since", "10m", "--service", "shop", "--callers", "f", "--callees", "g",
+              "--only-module", "libc.so.6", "--own", "app", "--no-pager"});
+  EXPECT_THAT(several.files, ElementsAre("a", "b"));
+  EXPECT_EQ(several.since, "10m");
+  EXPECT_EQ(several.service, "shop");
+  EXPECT_EQ(several.callers + several.callees, "fg");
+  EXPECT_EQ(several.only_module, "libc.so.6");
+  EXPECT_EQ(several.own, "app");
+  EXPECT_FALSE(several.pager);
+}
+
+TEST(Options, ListTakesOneFolder) {
+  const Options options = parsed({"list", "/tmp/profiles", "--json", "--until", "1d"});
+  EXPECT_EQ(options.command, Command::list);
+  EXPECT_THAT(options.files, ElementsAre("/tmp/profiles"));
+  EXPECT_EQ(options.until, "1d");
+  EXPECT_EQ(failure({"list", "a", "b"}).message, "list: takes one folder");
+  EXPECT_THAT(failure({"list", "--focus", "x"}).message, HasSubstr("not of ddprof list"));
 }
 
 TEST(Options, ConvertTakesTwoFilesAndAFormat) {

@@ -1,6 +1,7 @@
 #include "cli/option_rules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "cli/completion.hpp"
@@ -238,11 +239,9 @@ void check_tags(Options& options) {
       "not tags, and left out: {}; they are key:value and begin with a letter", fmt::join(refused, ", ")));
 }
 
-Result<void> check_report(const Options& options) {
-  if (options.files.size() == 1) return {};
-  return usage_error(
-      options.files.empty() ? "report: needs a profile file" : "report: takes one profile file",
-      "ddprof report cpu.pprof");
+Result<void> check_list(const Options& options) {
+  if (options.files.size() < 2) return {};
+  return usage_error("list: takes one folder", "ddprof list DIR");
 }
 
 Result<void> check_convert(const Options& options) {
@@ -286,7 +285,7 @@ void tell_what_has_no_effect(Options& options) {
 }  // namespace
 
 Result<void> apply_option_rules(Options& options) {
-  if (options.command == Command::report) return check_report(options);
+  if (options.command == Command::report) return {};
   if (options.command == Command::list) return check_list(options);
   if (options.command == Command::convert) return check_convert(options);
   if (options.command == Command::completion) return check_completion(options);

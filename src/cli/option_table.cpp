@@ -84,7 +84,7 @@ const auto kRows = std::to_array<OptionRow>({
 
     // Whose profile it is
     {.name = "service", .letter = 'S', .environment = "DD_SERVICE", .slot = &Options::service, .value = "NAME",
-     .group = Group::identity, .help = "name of the service", .default_note = "the program's name"},
+     .group = Group::identity, .help = "name of the service", .default_note = "the program's name", .also = {Command::report, Command::list}},
     {.name = "environment", .letter = 'E', .environment = "DD_ENV", .slot = &Options::environment, .value = "NAME",
      .group = Group::identity, .help = "environment tag: production, staging"},
     {.name = "service-version", .letter = 'V', .environment = "DD_VERSION", .slot = &Options::service_version,
@@ -228,7 +228,7 @@ const auto kRows = std::to_array<OptionRow>({
 
     // ddprof report
     {.name = "top", .letter = 'n', .slot = &Options::top, .value = "N", .group = Group::report,
-     .help = "rows of a table", .low = 1, .high = 1'000'000},
+     .help = "rows of a table", .default_note = "what fits one screen", .low = 0, .high = 1'000'000},
     {.name = "sample-type", .slot = &Options::sample_type, .value = "NAME", .group = Group::report,
      .help = "which value to look at: cpu, samples", .default_note = "the profile's own choice", .command_line_only = true},
     {.name = "focus", .slot = &Options::focus, .value = "REGEX", .group = Group::report,
@@ -241,6 +241,20 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "only this process, by name or id", .command_line_only = true},
     {.name = "label", .slot = &Options::labels, .value = "KEY=VALUE", .group = Group::report,
      .help = "only samples with this label: service=shop, container_id=3fa9; repeatable", .command_line_only = true},
+    {.name = "only-module", .slot = &Options::only_module, .value = "NAME", .group = Group::report,
+     .help = "only samples taken in the code of this file: libc.so.6", .command_line_only = true},
+    {.name = "since", .slot = &Options::since, .value = "TIME", .group = Group::report,
+     .help = "of several profiles, those that end after: 10m, 2h, 1d or 2026-11-16T06:57:55Z",
+     .command_line_only = true, .also = {Command::list}},
+    {.name = "until", .slot = &Options::until, .value = "TIME", .group = Group::report,
+     .help = "and those that begin before", .command_line_only = true, .also = {Command::list}},
+    {.name = "own", .slot = &Options::own, .value = "REGEX", .group = Group::report,
+     .help = "what the headline takes for the program's own code: functions, files or modules",
+     .default_note = "the executable without runtimes and std", .command_line_only = true},
+    {.name = "callers", .slot = &Options::callers, .value = "NAME", .group = Group::report,
+     .help = "what calls one function", .command_line_only = true},
+    {.name = "callees", .slot = &Options::callees, .value = "NAME", .group = Group::report,
+     .help = "what one function calls", .command_line_only = true},
     {.name = "modules", .slot = &Options::modules, .group = Group::report,
      .help = "per file with code, and what named its frames", .command_line_only = true},
     {.name = "lines", .slot = &Options::lines, .group = Group::report,
@@ -250,7 +264,10 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "source-dir", .slot = &Options::source_dir, .value = "DIR", .group = Group::report,
      .help = "where --annotate finds the source", .command_line_only = true},
     {.name = "json", .slot = &Options::json, .group = Group::report,
-     .help = "print JSON, for programs", .command_line_only = true, .also = {Command::doctor}},
+     .help = "print JSON, for programs", .command_line_only = true, .also = {Command::doctor, Command::list}},
+    {.name = "pager", .slot = &Options::pager, .group = Group::report,
+     .help = "show what is too long for the terminal with $PAGER; --no-pager: never", .command_line_only = true,
+     .also = {Command::list}},
 
     // ddprof convert
     {.name = "to", .slot = &Options::to, .value = "FORMAT", .group = Group::convert, .help = "what to write",

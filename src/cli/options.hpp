@@ -18,8 +18,8 @@ enum class Command : std::uint8_t {
   attach,         // ddprof -p PID
   global,         // ddprof -g
   record,         // ddprof record …: stay in front; the target is `program`, `pid` or `global`
-  report,         // ddprof report FILE…
-  list,           // ddprof list [DIR]
+  report,         // ddprof report [FILE|DIR…]
+  list,           // ddprof list [DIR]: what profiles are kept
   convert,        // ddprof convert IN OUT
   doctor,         // ddprof doctor: what works on this machine
   completion,     // ddprof completion SHELL
@@ -147,16 +147,21 @@ struct Options {
   std::string record_stack_case;  // developers: directory for one recorded stack
 
   // Report
-  std::int64_t top = 20;  // rows to print
+  std::int64_t top = 0;  // rows to print; 0: what fits one screen
   std::string sample_type;
   std::vector<std::string> focus, ignore;  // regular expressions
   std::string thread, process;             // a name or an id
   std::vector<std::string> labels;         // KEY=VALUE
+  std::string only_module;                 // a file
+  std::string since, until;                // also of list: 10m, or a time
+  std::string own;                         // a regular expression
+  std::string callers, callees;            // a function
+  bool pager = true;
   bool modules = false;
   bool lines = false;
   std::string annotate;  // a function
   std::string source_dir;
-  bool json = false;  // also of doctor
+  bool json = false;  // also of doctor and list
 
   // Convert
   std::string to;  // the format; empty: by the extension of the file

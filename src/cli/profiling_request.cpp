@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,7 +18,9 @@
 #include "cli/journal.hpp"
 #include "cli/metrics_reporter.hpp"
 #include "cli/option_table.hpp"
+#include "cli/report_answer.hpp"
 #include "cli/terminal.hpp"
+#include "encode/output_format.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
 #include "unwind/stack_case_files.hpp"
@@ -107,6 +110,30 @@ void print_progress(const Summary& summary) {
                                       with_thousands(summary.collector.lost_records)));
 }
 
+// As a shell takes it for one word.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+           std::string_view("_-./:=+@%,").find(letter) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return word;
+  std::string text = "'";
+  for (char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
+// How to look at what has been recorded; empty where we could not read it. `output` is all places that it
+// went to.
+std::string next_step(const Options& options, const std::string& output) {
+  if (options.command != Command::record) return {};
+  std::string path = options.output.empty() ? output.substr(0, output.find(", ")) : options.output;
+  if (options.output.empty()) path = path.substr(path.rfind('/') + 1);  // in this folder
+  const auto format = output_format(path);
+  const bool is_folder = !format && !options.output.empty();
+  if (!is_folder && (!format || !is_readable(*format))) return {};
+  return fmt::format("\nddprof report {}\n", shell_word(path));
+}
+
 }  // namespace
 
 void say_error(const Error& error) {
@@ -155,7 +182,15 @@ ProfilingRequest make_profiling_request(const Options& options) {
                         std::filesystem::current_path(no_directory).string());
   request.say_error = [journal](const Error& error) { journal.say(error); };
   request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
-  request.make_destination = [options, stamp, voice = Voice{request.say_error, request.say_notice},
+  // What the recording has found, made when its file is written and told at the end, both by the worker.
+  const auto answer = std::make_shared<std::string>();
+  std::function<void(const Profile&)> on_written;
+  if (options.command == Command::record && !options.quiet) {
+    on_written = [answer](const Profile& profile) {
+      *answer = answer_text(profile, terminal_width(STDERR_FILENO), wants_color(STDERR_FILENO));
+    };
+  }
+  request.make_destination = [options, stamp, voice = Voice{request.say_error, request.say_notice, on_written},
                               directory = std::filesystem::current_path(no_directory).string()](
                                  Pid target, bool samples_kernel) {
     Options known = options;
@@ -169,11 +204,15 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.max_cpu = static_cast<double>(options.max_cpu_percent.value_or(0)) / 100;
   if (request.session.period)
     request.session.periods_per_worker = static_cast<std::uint64_t>(options.worker_period);
-  request.say_summary = [quiet = options.quiet, has_progress = static_cast<bool>(
-                                                    request.session.on_progress)](const Summary& summary) {
+  request.say_summary = [quiet = options.quiet, answer, options,
+                         has_progress =
+                             static_cast<bool>(request.session.on_progress)](const Summary& summary) {
     std::fflush(stdout);
     if (quiet && !summary.outcome.first_error) return;
-    print_to_standard_error((has_progress ? "\r\033[K" : fresh_line()) + render_summary(summary));
+    std::string text = (has_progress ? "\r\033[K" : fresh_line()) + render_summary(summary);
+    if (!answer->empty()) text += "\n" + *answer;
+    if (summary.outcome.sent > 0) text += next_step(options, summary.output);
+    print_to_standard_error(text);
   };
   return request;
 }

@@ -81,6 +81,12 @@ class ReportFixture {
   std::uint32_t app_ = 0;
 };
 
+// A report from one of its headings on.
+inline std::string from_heading(const std::string& text, std::string_view heading) {
+  const std::size_t at = text.find(heading);
+  return at == std::string::npos ? "" : text.substr(at);
+}
+
 inline std::string line_with(const std::string& text, std::string_view needle) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {

@@ -16,15 +16,19 @@ class ReportJson {
  public:
   ReportJson(const ReportView& view, const ReportOptions& options) : view_(view), options_(options) {}
 
-  std::string write(const std::vector<Annotation>& annotations) && {
+  std::string write(const ReportParts& parts) && {
     json_.begin_object();
     header();
     if (options_.modules) modules();
     if (options_.lines) lines();
     if (!options_.annotate.empty())
-      array("annotations", annotations, [&](const Annotation& one) { annotation(one); });
-    const bool is_usual = !options_.modules && !options_.lines && options_.annotate.empty();
-    if (is_usual) usual_sections();
+      array("annotations", parts.annotations, [&](const Annotation& one) { annotation(one); });
+    if (!options_.callers.empty()) calls("callers", parts.calls, PathDirection::callers);
+    if (!options_.callees.empty()) calls("callees", parts.calls, PathDirection::callees);
+    if (is_usual(options_)) {
+      if (!parts.headlines.empty()) headlines(parts.headlines);
+      usual_sections();
+    }
     notes();
     json_.end_object();
     return std::move(json_).finish();
@@ -51,7 +55,8 @@ class ReportJson {
 
   template <typename Row>
   [[nodiscard]] std::span<const Row> top_of(const std::vector<Row>& rows) const {
-    return std::span(rows).first(std::min(options_.top, rows.size()));
+    constexpr std::size_t kJsonRows = 20;
+    return std::span(rows).first(std::min(options_.top > 0 ? options_.top : kJsonRows, rows.size()));
   }
 
   void header() {
@@ -100,11 +105,90 @@ class ReportJson {
     const auto least =
         static_cast<std::int64_t>(static_cast<double>(view_.left.size) * options_.min_path_percent / 100.0);
     const bool by_process = view_.by_thread.processes.size() > 1;
-    objects("paths", hot_paths(view_, least, by_process), [&](const PathLine& path) {
+    path_lines(hot_paths(view_, least, by_process));
+  }
+
+  void path_lines(const std::vector<PathLine>& lines) {
+    objects("paths", lines, [&](const PathLine& path) {
       json_.member("depth", static_cast<std::int64_t>(path.depth));
       json_.member("total", path.value);
       array("frames", path.names, [&](std::string_view name) { json_.text(name); });
     });
+  }
+
+  void calls(std::string_view key, const std::vector<CallTree>& trees, PathDirection direction) {
+    json_.key(key);
+    json_.begin_array();
+    for (const CallTree& tree : trees) {
+      if (tree.direction != direction) continue;
+      json_.begin_object();
+      json_.member("function", view_.frames[tree.function.id].name);
+      json_.member("module", view_.frames[tree.function.id].module);
+      sums(tree.function.sum);
+      path_lines(tree.paths);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  // The first is "headline"; where there are several processes all of them are in "headlines".
+  void headlines(const std::vector<Headline>& all) {
+    json_.key("headline");
+    headline(all.front());
+    if (all.size() > 1) array("headlines", all, [&](const Headline& one) { headline(one); });
+  }
+
+  void headline(const Headline& one) {
+    json_.begin_object();
+    json_.member("text", headline_text(one, spoken_name));
+    json_.member("kind", kind_word(one.kind));
+    json_.member("process", one.process);
+    json_.member("total", one.whole);
+    json_.member("samples", one.samples);
+    json_.member("missed", one.missed);
+    json_.member("missed_reason", one.missed_reason);
+    json_.member("kernel", one.kernel_value);
+    json_.member("system_call", one.system_call);
+    json_.member("system_call_total", one.system_call_value);
+    json_.member("module", one.module);
+    json_.member("module_total", one.module_value);
+    json_.member("under", one.under);
+    json_.member("under_total", one.under_value);
+    json_.member("function_count", static_cast<std::int64_t>(one.payer_count));
+    objects("functions", one.payers, [&](const Payer& payer) {
+      json_.member("name", payer.name);
+      json_.member("module", payer.module);
+      json_.member("file", payer.file);
+      json_.member("line", payer.line);
+      json_.member("total", payer.value);
+      json_.key("own");
+      json_.flag(payer.is_own);
+      json_.member("caller", payer.caller);
+      json_.member("caller_total", payer.caller_value);
+      json_.member("callee", payer.callee);
+      json_.member("callee_module", payer.callee_module);
+    });
+    json_.end_object();
+  }
+
+  static std::string_view kind_word(Headline::Kind kind) {
+    switch (kind) {
+      case Headline::Kind::nothing:
+        return "nothing";
+      case Headline::Kind::one:
+        return "one";
+      case Headline::Kind::several:
+        return "several";
+      case Headline::Kind::spread:
+        return "spread";
+      case Headline::Kind::kernel:
+        return "kernel";
+      case Headline::Kind::library:
+        return "library";
+      case Headline::Kind::interpreter:
+        return "interpreter";
+    }
+    return "";
   }
 
   void threads() {
@@ -185,9 +269,8 @@ class ReportJson {
 
 }  // namespace
 
-std::string report_json(const ReportView& view, const ReportOptions& options,
-                        const std::vector<Annotation>& annotations) {
-  return ReportJson(view, options).write(annotations);
+std::string report_json(const ReportView& view, const ReportOptions& options, const ReportParts& parts) {
+  return ReportJson(view, options).write(parts);
 }
 
 }  // namespace ddprof

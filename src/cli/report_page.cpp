@@ -49,24 +49,31 @@ void ReportPage::paragraph(std::string_view text) {
   line(row);
 }
 
+void ReportPage::headline(std::string_view text) {
+  if (!text_.empty()) text_ += "\n";
+  if (color_) text_ += "\x1b[1m";
+  paragraph(text);
+  if (color_) text_.insert(text_.size() - 1, "\x1b[0m");
+}
+
 void ReportPage::heading(std::string_view text) {
   const std::string title = fit(text, width_);
   text_ += color_ ? fmt::format("\n\x1b[1m{}\x1b[0m\n", title) : fmt::format("\n{}\n", title);
 }
 
 std::string ReportPage::amount(std::int64_t value) const {
-  const std::string text = right_aligned(human_percent(value, whole_), kPercentWidth) + "  " +
-                           right_aligned(human_value(value, unit_), kValueWidth);
+  std::string text = right_aligned(human_percent(value, whole_), kPercentWidth);
+  if (!is_narrow()) text += "  " + right_aligned(human_value(value, unit_), kValueWidth);
   const std::string_view color = color_ ? color_of(value, whole_) : "";
   return color.empty() ? text : fmt::format("{}{}\x1b[0m", color, text);
 }
 
 std::string ReportPage::amount_if_any(std::int64_t value) const {
-  return value == 0 ? std::string(kAmountWidth, ' ') : amount(value);
+  return value == 0 ? std::string(amount_width(), ' ') : amount(value);
 }
 
-std::string ReportPage::amount_titles() {
-  return right_aligned("self", kAmountWidth) + "  " + right_aligned("total", kAmountWidth);
+std::string ReportPage::amount_titles() const {
+  return right_aligned("self", amount_width()) + "  " + right_aligned("total", amount_width());
 }
 
 }  // namespace ddprof

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "encode/display_text.hpp"
@@ -14,25 +15,26 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::size_t kMaxThreads = 10;
+constexpr double kWrapper = 0.98;
 constexpr std::size_t kMaxModuleWidth = 24;
 
-void write_function_table(ReportPage& page, const ReportView& view, std::span<const SumRow> rows,
-                          std::size_t top) {
-  const auto shown = rows.first(std::min(top, rows.size()));
+// Functions with their sums; `rest` tells what the table leaves out.
+void write_function_table(ReportPage& page, const ReportView& view, std::span<const SumRow> shown,
+                          std::span<const SumRow> rest) {
   std::size_t module_width = display_width("module");
   for (const SumRow& row : shown)
     module_width = std::max(module_width, display_width(view.frames[row.id].module));
-  module_width = std::min({module_width, kMaxModuleWidth, page.width() / 4});
-  const std::size_t name_width = page.width() - 2 * ReportPage::kAmountWidth - 4 - module_width - 2;
-  page.line(ReportPage::amount_titles() + "  " + left_aligned("function", name_width) + "  module");
+  module_width = page.is_narrow() ? 0 : std::min({module_width, kMaxModuleWidth, page.width() / 4});
+  const std::size_t modules = module_width == 0 ? 0 : module_width + 2;
+  const std::size_t name_width = page.width() - 2 * page.amount_width() - 4 - modules;
+  page.line(page.amount_titles() + "  " + left_aligned("function", name_width) +
+            (modules > 0 ? "  module" : ""));
   for (const SumRow& row : shown) {
     const NamedFrame& frame = view.frames[row.id];
     page.line(page.amount(row.sum.self) + "  " + page.amount(row.sum.total) + "  " +
               left_aligned(fit_name(frame.name, name_width), name_width) + "  " +
               fit(frame.module, module_width));
   }
-  const auto rest = rows.subspan(shown.size());
   if (rest.empty()) return;
   const auto self =
       std::accumulate(rest.begin(), rest.end(), std::int64_t{0},
@@ -41,22 +43,26 @@ void write_function_table(ReportPage& page, const ReportView& view, std::span<co
 }
 
 // "main → run → work", or its ends when that is too wide.
-std::string chain(const PathLine& path, std::size_t room) {
-  const std::string more = path.is_more ? " → …" : "";
+std::string chain(const PathLine& path, std::size_t room, std::string_view arrow) {
+  std::string end = path.is_recursive ? " (recursive)" : "";
+  if (path.is_more) end += fmt::format(" {} …", arrow);
   std::string whole;
   for (std::string_view name : path.names) {
-    whole += (whole.empty() ? "" : " → ") + printable(name);
+    whole += (whole.empty() ? "" : fmt::format(" {} ", arrow)) + printable(name);
     if (whole.size() > room * 4) break;  // wider than the room in any script
   }
-  whole += more;
+  whole += end;
   if (display_width(whole) <= room) return whole;
-  if (path.names.size() == 1) return fit_name(path.names.front(), room - display_width(more)) + more;
-  const std::string between =
-      (path.names.size() == 2 ? " → " : fmt::format(" → … {} … → ", path.names.size() - 2));
-  const std::size_t share = room - std::min(room, display_width(between + more));
-  const std::size_t first_width = std::min(share / 2, display_width(printable(path.names.front())));
+  const std::size_t end_width = std::min(display_width(end), room);
+  if (path.names.size() == 1) return fit_name(path.names.front(), room - end_width) + end;
+  const std::string between = path.names.size() == 2
+                                  ? fmt::format(" {} ", arrow)
+                                  : fmt::format(" {0} … {1} … {0} ", arrow, path.names.size() - 2);
+  const std::size_t share = room - std::min(room, display_width(between) + end_width);
+  // The last name has the larger half: it is the one that the line is about.
+  const std::size_t first_width = std::min(share / 3, display_width(printable(path.names.front())));
   const std::string last = fit_name(path.names.back(), share - first_width);
-  return fit_name(path.names.front(), share - display_width(last)) + between + last + more;
+  return fit_name(path.names.front(), share - display_width(last)) + between + last + end;
 }
 
 // A name with its number, each if it is known.
@@ -67,9 +73,11 @@ std::string who(std::string_view name, std::string_view id, std::string_view oth
 
 // The first rows in full, the rest as one.
 template <typename Name>
-void write_values(ReportPage& page, std::span<const ValueRow> rows, std::string_view noun, Name&& name_of) {
-  const auto shown = rows.first(std::min(kMaxThreads, rows.size()));
-  const std::size_t room = page.width() - ReportPage::kAmountWidth - 2;
+void write_values(ReportPage& page, std::span<const ValueRow> rows, std::size_t most, std::string_view noun,
+                  Name&& name_of) {
+  const std::size_t room = page.width() - page.amount_width() - 2;
+  // One more costs no more lines than to say that it is left out.
+  const auto shown = rows.first(rows.size() <= most + 1 ? rows.size() : most);
   for (const ValueRow& row : shown) page.line(page.amount(row.value) + "  " + fit(name_of(row.id), room));
   const auto rest = rows.subspan(shown.size());
   if (rest.empty()) return;
@@ -100,6 +108,18 @@ void write_filter(ReportPage& page, const ReportView& view) {
                              human_percent(view.left.size, view.whole.size)));
 }
 
+// A column that only counts the samples is not worth a line.
+void write_other_types(ReportPage& page, const ReportView& view) {
+  std::vector<std::string_view> others;
+  for (std::size_t column = 0; column < view.profile.value_types.size(); ++column) {
+    if (column != view.column && samples_column(view.profile) != column)
+      others.push_back(view.profile.text(view.profile.value_types[column].type));
+  }
+  if (others.empty()) return;
+  page.paragraph(fmt::format("shown is {}; also in this profile: {} (--sample-type {})", view.type,
+                             fmt::join(others, ", "), others.front()));
+}
+
 }  // namespace
 
 void write_header(ReportPage& page, const ReportView& view, const ReportOptions& options) {
@@ -109,6 +129,7 @@ void write_header(ReportPage& page, const ReportView& view, const ReportOptions&
                                   plural(view.by_thread.processes.size(), "process", "processes"));
   if (view.profile.time_ns > 0) where += ", from " + human_time(view.profile.time_ns);
   page.paragraph(where);
+  write_other_types(page, view);
   write_filter(page, view);
   if (view.left.size > size_of_value(view.left.value)) {
     page.paragraph(fmt::format("values of both signs: percentages are of the sum of their sizes, {}",
@@ -117,32 +138,59 @@ void write_header(ReportPage& page, const ReportView& view, const ReportOptions&
 }
 
 void write_functions(ReportPage& page, const ReportView& view, const FunctionTables& tables,
-                     std::size_t top) {
+                     const ReportScale& scale) {
   if (tables.by_self.empty()) return;  // nothing but markers
+  // A row without a value of its own is in the table of totals, where it says something.
+  const std::span<const SumRow> by_self = tables.by_self;
+  const auto with_self = static_cast<std::size_t>(
+      std::find_if(by_self.begin(), by_self.end(), [](const SumRow& row) { return row.sum.self == 0; }) -
+      by_self.begin());
+  const std::size_t shown = std::min(scale.rows, with_self);
   page.heading(fmt::format("Top functions by {}", view.type));
-  write_function_table(page, view, tables.by_self, top);
+  write_function_table(page, view, by_self.first(shown), by_self.first(with_self).subspan(shown));
+  if (!scale.is_long) return;
+  // Nor do those say anything through which everything goes.
+  const std::span<const SumRow> by_total = tables.by_total;
+  const auto is_wrapper = [&](const SumRow& row) {
+    return row.sum.self == 0 && static_cast<double>(size_of_value(row.sum.total)) >=
+                                    kWrapper * static_cast<double>(view.left.size);
+  };
+  std::vector<SumRow> told;
+  std::copy_if(by_total.begin(), by_total.end(), std::back_inserter(told),
+               [&](const SumRow& row) { return !is_wrapper(row); });
+  if (told.empty()) return;
   page.heading(fmt::format("Top functions by {} with what they call", view.type));
-  write_function_table(page, view, tables.by_total, top);
+  if (const std::size_t wrappers = by_total.size() - told.size(); wrappers > 0)
+    page.line(fmt::format("{} with 98 % and more, none of it their own, not shown",
+                          plural(wrappers, "function", "functions")));
+  const std::size_t most = std::min(scale.rows, told.size());
+  write_function_table(page, view, std::span(told).first(most), std::span(told).subspan(most));
 }
 
-void write_paths(ReportPage& page, const ReportView& view, double min_percent) {
-  const auto least = static_cast<std::int64_t>(static_cast<double>(view.left.size) * min_percent / 100.0);
-  const std::vector<PathLine> lines = hot_paths(view, least, view.by_thread.processes.size() > 1);
-  if (lines.empty()) return;
-  page.heading(fmt::format("Hottest paths (from {:g} %)", min_percent));
+void write_path_lines(ReportPage& page, std::span<const PathLine> lines, std::string_view arrow) {
+  const std::size_t step = page.is_narrow() ? 1 : 2;
   for (const PathLine& path : lines) {
-    const std::size_t indent = std::min(2 * path.depth, page.width() / 3);
-    const std::size_t room = page.width() - ReportPage::kAmountWidth - 2 - indent;
-    page.line(page.amount(path.value) + "  " + std::string(indent, ' ') + chain(path, room));
+    const std::size_t indent = std::min(step * path.depth, page.width() / 4);
+    const std::size_t room = page.width() - page.amount_width() - 2 - indent;
+    page.line(page.amount(path.value) + "  " + std::string(indent, ' ') + chain(path, room, arrow));
   }
 }
 
-void write_threads(ReportPage& page, const ReportView& view) {
+void write_paths(ReportPage& page, const ReportView& view, double min_percent, const ReportScale& scale) {
+  const auto least = static_cast<std::int64_t>(static_cast<double>(view.left.size) * min_percent / 100.0);
+  const std::vector<PathLine> lines =
+      folded(hot_paths(view, least, view.by_thread.processes.size() > 1), scale.paths);
+  if (lines.empty()) return;
+  page.heading("Hottest paths");
+  write_path_lines(page, lines, "→");
+}
+
+void write_threads(ReportPage& page, const ReportView& view, const ReportScale& scale) {
   const std::vector<ValueRow>& rows = view.by_thread.threads;
   if (rows.size() < 2) return;
   const bool with_process = view.by_thread.processes.size() > 1;
   page.heading("Threads");
-  write_values(page, rows, "thread", [&](std::uint32_t id) {
+  write_values(page, rows, scale.threads, "thread", [&](std::uint32_t id) {
     const SampledThread& thread = view.threads.threads()[id];
     const SampledProcess& process = view.threads.processes()[thread.process];
     const std::string name = who(thread.name, thread.id, "thread");
@@ -150,33 +198,35 @@ void write_threads(ReportPage& page, const ReportView& view) {
   });
 }
 
-void write_processes(ReportPage& page, const ReportView& view) {
+void write_processes(ReportPage& page, const ReportView& view, const ReportScale& scale) {
   const std::vector<ValueRow>& rows = view.by_thread.processes;
   if (rows.size() < 2) return;
   page.heading("Processes");
-  write_values(page, rows, "process", [&](std::uint32_t id) {
+  write_values(page, rows, scale.threads, "process", [&](std::uint32_t id) {
     const SampledProcess& process = view.threads.processes()[id];
     return who(process.name, process.id, "process");
   });
 }
 
-void write_missed(ReportPage& page, const ReportView& view, const FunctionTables& tables) {
+void write_missed(ReportPage& page, const ReportView& view, const FunctionTables& tables,
+                  const ReportScale& scale) {
+  if (tables.missed.empty()) return page.heading("What was missed: nothing, every stack is complete");
   page.heading("What was missed");
-  if (tables.missed.empty()) return page.line("nothing: every stack is complete");
-  for (const SumRow& row : tables.missed) {
-    page.line(page.amount(row.sum.total) + "  " +
-              fit(view.frames[row.id].name, page.width() - ReportPage::kAmountWidth - 2));
-  }
+  std::vector<ValueRow> rows;
+  for (const SumRow& row : tables.missed) rows.push_back({row.id, row.sum.total});
+  write_values(page, rows, scale.threads, "reason", [&](std::uint32_t id) { return view.frames[id].name; });
 }
 
-void write_notes(ReportPage& page, const ReportView& view) {
-  bool has_heading = false;
+void write_notes(ReportPage& page, const ReportView& view, const ReportScale& scale) {
+  std::vector<std::string_view> notes;
   for (StringIndex comment : view.profile.comments) {
     const std::string_view text = view.profile.text(comment);
-    if (text.starts_with(kNamesComment)) continue;  // in the table of modules
-    if (!std::exchange(has_heading, true)) page.heading("Notes");
-    page.line(fit(text, page.width()));
+    if (!text.starts_with(kNamesComment)) notes.push_back(text);  // those are in the table of modules
   }
+  if (notes.empty()) return;
+  page.heading("Notes");
+  if (!scale.is_long) return page.paragraph(fmt::format("{}", fmt::join(notes, "; ")));
+  for (std::string_view note : notes) page.line(fit(note, page.width()));
 }
 
 }  // namespace ddprof

@@ -1,21 +1,48 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+
 #include "cli/report_page.hpp"
+#include "report/hot_paths.hpp"
 #include "report/tables.hpp"
 #include "report/view.hpp"
 
 namespace ddprof {
 
+// How much of each part is shown: one screen, or as many rows as were asked for.
+struct ReportScale {
+  std::size_t rows = 8;     // of a table of functions
+  std::size_t paths = 12;   // lines of the tree
+  std::size_t threads = 3;  // and processes, and reasons
+  bool is_long = false;     // also the functions by total, and notes line by line
+
+  static ReportScale of(std::size_t top) {
+    if (top == 0) return {};
+    return {.rows = top,
+            .paths = std::max<std::size_t>(top * 2, 40),
+            .threads = std::max<std::size_t>(top / 2, 10),
+            .is_long = true};
+  }
+};
+
 // The usual parts of a report as text, in their order.
 
 // What, how long, when, and what the filter left.
 void write_header(ReportPage& page, const ReportView& view, const ReportOptions& options);
-void write_functions(ReportPage& page, const ReportView& view, const FunctionTables& tables, std::size_t top);
-void write_paths(ReportPage& page, const ReportView& view, double min_percent);
+void write_functions(ReportPage& page, const ReportView& view, const FunctionTables& tables,
+                     const ReportScale& scale);
+void write_paths(ReportPage& page, const ReportView& view, double min_percent, const ReportScale& scale);
 // Both only when there is more than one.
-void write_threads(ReportPage& page, const ReportView& view);
-void write_processes(ReportPage& page, const ReportView& view);
-void write_missed(ReportPage& page, const ReportView& view, const FunctionTables& tables);
-void write_notes(ReportPage& page, const ReportView& view);
+void write_threads(ReportPage& page, const ReportView& view, const ReportScale& scale);
+void write_processes(ReportPage& page, const ReportView& view, const ReportScale& scale);
+void write_missed(ReportPage& page, const ReportView& view, const FunctionTables& tables,
+                  const ReportScale& scale);
+void write_notes(ReportPage& page, const ReportView& view, const ReportScale& scale);
+
+// Lines of a tree of calls.
+void write_path_lines(ReportPage& page, std::span<const PathLine> lines, std::string_view arrow);
 
 }  // namespace ddprof

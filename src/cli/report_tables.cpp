@@ -25,12 +25,12 @@ void write_modules(ReportPage& page, const ReportView& view) {
     path_width = std::max(path_width, display_width(printable(row.path)));
     names_width = std::max(names_width, display_width(printable(row.names)));
   }
-  const std::size_t room = page.width() - 2 * ReportPage::kAmountWidth - 6;
+  const std::size_t room = page.width() - 2 * page.amount_width() - 6;
   // Paths give way first: both of their ends tell what is meant.
   names_width = std::min(names_width, room / 2);
   path_width = std::min(path_width, room - names_width);
   const bool with_build_id = path_width + names_width + 2 + kBuildIdWidth <= room;
-  page.line(ReportPage::amount_titles() + "  " + left_aligned("module", path_width) + "  " +
+  page.line(page.amount_titles() + "  " + left_aligned("module", path_width) + "  " +
             left_aligned("names from", names_width) + (with_build_id ? "  build id" : ""));
   for (const ModuleRow& row : rows) {
     page.line(page.amount(row.sum.self) + "  " + page.amount(row.sum.total) + "  " +
@@ -49,9 +49,9 @@ void write_lines(ReportPage& page, const ReportView& view, std::size_t top) {
   std::size_t place_width = display_width("line");
   for (const LineRow& row : shown)
     place_width = std::max(place_width, display_width(printable(place_of(row))));
-  const std::size_t room = page.width() - 2 * ReportPage::kAmountWidth - 6;
+  const std::size_t room = page.width() - 2 * page.amount_width() - 6;
   place_width = std::min(place_width, room * 2 / 3);
-  page.line(ReportPage::amount_titles() + "  " + left_aligned("line", place_width) + "  function");
+  page.line(page.amount_titles() + "  " + left_aligned("line", place_width) + "  function");
   for (const LineRow& row : shown) {
     page.line(page.amount(row.sum.self) + "  " + page.amount(row.sum.total) + "  " +
               left_aligned(fit(place_of(row), place_width), place_width) + "  " +

@@ -32,14 +32,16 @@ TEST(Report, BeginsWithWhatItIsAbout) {
 }
 
 TEST(Report, ListsFunctionsBySelfWithTheirTotals) {
-  const std::string text = Fixture().add("main;work", 1500).add("main", 500).render();
+  const std::string text =
+      from_heading(Fixture().add("main;work", 1500).add("main", 500).render(), "Top functions");
   EXPECT_THAT(line_with(text, "  work"), ContainsRegex("75.0 % +1.50 s +75.0 % +1.50 s +work +app"));
   EXPECT_THAT(line_with(text, "  main "), ContainsRegex("25.0 % +500 ms +100.0 % +2.00 s +main +app"));
   EXPECT_LT(position(text, "  work"), position(text, "  main "));
 }
 
 TEST(Report, CountsRecursionOnceInTotals) {
-  const std::string text = Fixture().add("main;fib;fib;fib", 1000).add("main;other", 1000).render();
+  const std::string text =
+      from_heading(Fixture().add("main;fib;fib;fib", 1000).add("main;other", 1000).render(), "Top functions");
   EXPECT_THAT(line_with(text, " fib "), ContainsRegex("50.0 % +1.00 s +50.0 % +1.00 s +fib"));
 }
 
@@ -93,7 +95,8 @@ TEST(Report, SumsWhatWasMissedByReason) {
 }
 
 TEST(Report, SaysThatNothingWasMissed) {
-  EXPECT_THAT(Fixture().add("main", 100).render(), HasSubstr("nothing: every stack is complete"));
+  EXPECT_THAT(Fixture().add("main", 100).render(),
+              HasSubstr("What was missed: nothing, every stack is complete"));
 }
 
 TEST(Report, StaysWithinItsWidthAndKeepsBothEndsOfLongNames) {
@@ -109,17 +112,19 @@ TEST(Report, StaysWithinItsWidthAndKeepsBothEndsOfLongNames) {
 }
 
 TEST(Report, ListsFunctionsByTotalToo) {
-  const std::string text = Fixture().add("main;work", 1500).add("main", 500).render();
-  const std::string table = text.substr(position(text, "with what they call"));
+  const std::string text = Fixture().add("main;work", 1500).add("main", 500).render({.top = 20});
+  const std::string table = from_heading(text, "with what they call");
   EXPECT_LT(position(table, "  main "), position(table, "  work"));
   EXPECT_THAT(line_with(table, "  main "), ContainsRegex("25.0 % +500 ms +100.0 % +2.00 s +main +app"));
 }
 
 TEST(Report, InlinedCallsAreFramesOfTheirOwn) {
-  const std::string text = Fixture().add("main;outer@a.cc:1>inner@a.h:2", 1000).render();
-  EXPECT_THAT(line_with(text, "  inner "), ContainsRegex("100.0 % +1.00 s +100.0 % +1.00 s +inner"));
-  EXPECT_THAT(line_with(text, "  outer "), ContainsRegex("0.0 % +0 ns +100.0 % +1.00 s +outer"));
-  EXPECT_THAT(text, HasSubstr("main → outer → inner"));
+  const std::string text =
+      from_heading(Fixture().add("main;outer@a.cc:1>inner@a.h:2", 900).add("main", 100).render({.top = 20}),
+                   "Top functions");
+  EXPECT_THAT(line_with(text, "  inner "), ContainsRegex("90.0 % +900 ms +90.0 % +900 ms +inner"));
+  EXPECT_THAT(line_with(text, "  outer "), ContainsRegex("0.0 % +0 ns +90.0 % +900 ms +outer"));
+  EXPECT_THAT(text, HasSubstr("outer → inner"));
 }
 
 TEST(Report, SumsProcesses) {

@@ -17,7 +17,7 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::size_t kPlainWidth = 100;
+constexpr std::size_t kPlainWidth = 100, kLeastWidth = 40, kMostWidth = 10'000;
 
 // By name: asking the file itself could hang, where the target chose it.
 std::string stream_name(const std::string& process, int stream) {
@@ -33,10 +33,15 @@ int print_output(const std::string& text) {
   return is_written ? 0 : 1;
 }
 
-std::size_t terminal_width() {
+std::size_t terminal_width(int fd) {
   winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
-  return kPlainWidth;
+  if (::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= kLeastWidth) return size.ws_col;
+  const char* const columns = std::getenv("COLUMNS");
+  const std::string_view text = columns != nullptr ? columns : "";
+  std::size_t width = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  return is_number && width >= kLeastWidth && width <= kMostWidth ? width : kPlainWidth;
 }
 
 std::size_t text_width() {
@@ -67,12 +72,12 @@ std::string fresh_line() {
   return std::string(size.ws_col, ' ') + '\r';
 }
 
-bool wants_color() {
+bool wants_color(int fd) {
   const char* const refusal = std::getenv("NO_COLOR");
   const char* const terminal = std::getenv("TERM");
   const bool is_refused = refusal != nullptr && *refusal != 0;
   const bool is_plain = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return ::isatty(STDOUT_FILENO) == 1 && !is_refused && !is_plain;
+  return ::isatty(fd) == 1 && !is_refused && !is_plain;
 }
 
 }  // namespace ddprof

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <string>
 
@@ -10,8 +12,8 @@ namespace ddprof {
 // Writes to standard output, all of it; the exit status to end with.
 int print_output(const std::string& text);
 
-// Columns of standard output; 100 where that is no terminal.
-[[nodiscard]] std::size_t terminal_width();
+// Columns of standard output, or of another descriptor; where that is no terminal, $COLUMNS, else 100.
+[[nodiscard]] std::size_t terminal_width(int fd = STDOUT_FILENO);
 
 // Columns for running text: of the terminal, else COLUMNS, else 80; from 60 to 200.
 [[nodiscard]] std::size_t text_width();
@@ -26,6 +28,6 @@ int print_output(const std::string& text);
 [[nodiscard]] std::string fresh_line();
 
 // See no-color.org.
-[[nodiscard]] bool wants_color();
+[[nodiscard]] bool wants_color(int fd = STDOUT_FILENO);
 
 }  // namespace ddprof

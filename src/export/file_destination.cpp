@@ -103,7 +103,7 @@ Result<void> check_writable(const std::string& path) {
   return with_hint(std::move(error), "choose another place with --output FILE");
 }
 
-Result<FileDestination> FileDestination::create(std::string path) {
+Result<FileDestination> FileDestination::create(std::string path, OnWritten on_written) {
   OutputFormat format = TRY(output_format(path));
   // A recording may add to its file, and has to read it for that.
   if (format == OutputFormat::otlp) {
@@ -112,13 +112,13 @@ Result<FileDestination> FileDestination::create(std::string path) {
                      "record into FILE.pb.gz, then: ddprof convert FILE.pb.gz " + path);
   }
   if (auto writable = check_writable(path); !writable) return std::move(writable).error();
-  return FileDestination(std::move(path), format, Claim());
+  return FileDestination(std::move(path), format, Claim(), std::move(on_written));
 }
 
-Result<FileDestination> FileDestination::create_new(const std::string& stem) {
+Result<FileDestination> FileDestination::create_new(const std::string& stem, OnWritten on_written) {
   Claim claim = TRY(Claim::first_free(stem));
   std::string path = claim.path();
-  return FileDestination(std::move(path), OutputFormat::pprof_gzip, std::move(claim));
+  return FileDestination(std::move(path), OutputFormat::pprof_gzip, std::move(claim), std::move(on_written));
 }
 
 Result<FileDestination::Claim> FileDestination::Claim::first_free(const std::string& stem) {
@@ -154,6 +154,7 @@ Result<void> FileDestination::send_part(const Batch& batch) const {
   }
   const std::string content = TRY(encode(*whole, format_));
   TRY(write_file_atomically(path_, content));
+  if (on_written_) on_written_(*whole);
   if (!is_picture) return {};
   if (!batch.is_last) return write_file_atomically(parts, TRY(encode(*whole, OutputFormat::pprof_gzip)));
   if (batch.sequence > 0) ::unlink(parts.c_str());

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -27,10 +28,13 @@ Result<void> check_writable(const std::string& path);
 // last part, the profile that it shows is in FILE.parts.pb.gz.
 class FileDestination final : public Destination {
  public:
+  // Is shown the profile that the file holds, whole, each time it has been written.
+  using OnWritten = std::function<void(const Profile&)>;
+
   // Fails at once when the file could not be written later.
-  static Result<FileDestination> create(std::string path);
+  static Result<FileDestination> create(std::string path, OnWritten on_written = {});
   // Under a name that no file has: STEM.pb.gz, else STEM-2.pb.gz and so on.
-  static Result<FileDestination> create_new(const std::string& stem);
+  static Result<FileDestination> create_new(const std::string& stem, OnWritten on_written = {});
 
   Result<Delivery> send(const Batch& batch) override;
   [[nodiscard]] std::string describe() const override { return path_; }
@@ -59,12 +63,16 @@ class FileDestination final : public Destination {
     pid_t owner_ = 0;
   };
 
-  FileDestination(std::string path, OutputFormat format, Claim claim)
-      : path_(std::move(path)), format_(format), claim_(std::move(claim)) {}
+  FileDestination(std::string path, OutputFormat format, Claim claim, OnWritten on_written)
+      : path_(std::move(path)),
+        format_(format),
+        claim_(std::move(claim)),
+        on_written_(std::move(on_written)) {}
 
   std::string path_;
   OutputFormat format_;
   Claim claim_;
+  OnWritten on_written_;
 };
 
 }  // namespace ddprof

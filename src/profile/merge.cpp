@@ -7,15 +7,14 @@
 #include <utility>
 
 #include "profile/profile_builder.hpp"
+#include "profile/profile_view.hpp"
 
 namespace ddprof {
 
-namespace {
-
 // Adds whole profiles to one builder.
-class Merger {
+class ProfileMerger::Sum {
  public:
-  explicit Merger(const Profile& shape) {
+  explicit Sum(const Profile& shape) {
     for (const ValueType& type : shape.value_types)
       builder_.profile().value_types.push_back(
           builder_.value_type(shape.text(type.type), shape.text(type.unit)));
@@ -28,9 +27,10 @@ class Merger {
     if (const ProfileLabel& time = profile.time_label; time.key != 0)
       builder_.profile().time_label =
           builder_.number_label(profile.text(time.key), 0, profile.text(time.unit));
+    describe(profile);
   }
 
-  ProfileBuilder& builder() { return builder_; }
+  Profile take() && { return std::move(builder_).build(); }
 
  private:
   struct Key {
@@ -44,6 +44,24 @@ class Merger {
       return H::combine(std::move(hash), key.locations, key.labels, key.is_timed);
     }
   };
+
+  // From the first beginning to the last end; the rest as of the last profile.
+  void describe(const Profile& profile) {
+    Profile& sum = builder_.profile();
+    const std::int64_t end = saturating_add(profile.time_ns, profile.duration_ns);
+    const std::int64_t last_end = saturating_add(sum.time_ns, sum.duration_ns);
+    const bool is_first = !std::exchange(has_profile_, true);
+    sum.time_ns = is_first ? profile.time_ns : std::min(sum.time_ns, profile.time_ns);
+    sum.duration_ns = saturating_add(is_first ? end : std::max(end, last_end), -sum.time_ns);
+    sum.period_type =
+        builder_.value_type(profile.text(profile.period_type.type), profile.text(profile.period_type.unit));
+    sum.period = profile.period;
+    sum.default_value_type = builder_.intern(profile.text(profile.default_value_type));
+    sum.doc_url = builder_.intern(profile.text(profile.doc_url));
+    sum.comments.clear();
+    for (StringIndex comment : profile.comments)
+      sum.comments.push_back(builder_.intern(profile.text(comment)));
+  }
 
   // Which column of `profile` each of ours is.
   std::vector<std::optional<std::size_t>> columns_of(const Profile& profile) {
@@ -101,7 +119,7 @@ class Merger {
       samples.push_back({known->first.locations, std::vector<std::int64_t>(columns.size(), 0), labels, {}});
     ProfileSample& sum = samples[known->second];
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i]) sum.values[i] += sample.values[*columns[i]];
+      if (columns[i]) sum.values[i] = saturating_add(sum.values[i], sample.values[*columns[i]]);
     }
     add_times(sample, sum);
   }
@@ -112,27 +130,24 @@ class Merger {
   }
 
   ProfileBuilder builder_;
+  bool has_profile_ = false;
   absl::flat_hash_map<Key, std::size_t> samples_;
 };
 
-}  // namespace
+ProfileMerger::ProfileMerger(const Profile& shape) : sum_(std::make_unique<Sum>(shape)) {}
+ProfileMerger::ProfileMerger(ProfileMerger&&) noexcept = default;
+ProfileMerger& ProfileMerger::operator=(ProfileMerger&&) noexcept = default;
+ProfileMerger::~ProfileMerger() = default;
+
+void ProfileMerger::add(const Profile& profile) { sum_->add(profile); }
+
+Profile ProfileMerger::take() && { return std::move(*sum_).take(); }
 
 Profile merge(const Profile& earlier, const Profile& later) {
-  Merger merger(later);
+  ProfileMerger merger(later);
   merger.add(earlier);
   merger.add(later);
-  ProfileBuilder& builder = merger.builder();
-  Profile& merged = builder.profile();
-  merged.period_type =
-      builder.value_type(later.text(later.period_type.type), later.text(later.period_type.unit));
-  merged.period = later.period;
-  merged.time_ns = std::min(earlier.time_ns, later.time_ns);
-  const std::int64_t end = std::max(earlier.time_ns + earlier.duration_ns, later.time_ns + later.duration_ns);
-  merged.duration_ns = end - merged.time_ns;
-  merged.default_value_type = builder.intern(later.text(later.default_value_type));
-  merged.doc_url = builder.intern(later.text(later.doc_url));
-  for (StringIndex comment : later.comments) merged.comments.push_back(builder.intern(later.text(comment)));
-  return std::move(builder).build();
+  return std::move(merger).take();
 }
 
 }  // namespace ddprof

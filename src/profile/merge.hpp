@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "profile/profile.hpp"
 
 namespace ddprof {
@@ -7,5 +9,22 @@ namespace ddprof {
 // Two profiles of one run as one: equal stacks with equal labels are added up. Columns, period and comments
 // are those of `later`, which must have the columns of `earlier`; other columns of `earlier` are left out.
 Profile merge(const Profile& earlier, const Profile& later);
+
+// Any number of profiles as one, of which only one is in memory beside the sum. Columns are those of `shape`;
+// period and comments are those of the last one.
+class ProfileMerger {
+ public:
+  explicit ProfileMerger(const Profile& shape);
+  ProfileMerger(ProfileMerger&&) noexcept;
+  ProfileMerger& operator=(ProfileMerger&&) noexcept;
+  ~ProfileMerger();
+
+  void add(const Profile& profile);
+  Profile take() &&;
+
+ private:
+  class Sum;
+  std::unique_ptr<Sum> sum_;
+};
 
 }  // namespace ddprof

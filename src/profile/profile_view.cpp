@@ -67,14 +67,14 @@ std::string_view base_name(std::string_view path) {
 
 FrameTable::FrameTable(const Profile& profile) {
   DenseIndex index;
-  const auto add = [&](std::string_view name, std::string_view module) {
+  const auto add = [&](std::string_view name, std::string_view module, bool is_unnamed = false) {
     const std::uint64_t hash =
         hash_mix(std::hash<std::string_view>{}(name), std::hash<std::string_view>{}(module));
     std::uint32_t frame = index.find(
         hash, [&](std::uint32_t at) { return frames_[at].name == name && frames_[at].module == module; });
     if (frame == DenseIndex::kNotFound) {
       frame = index.append(hash);
-      frames_.push_back({std::string(name), std::string(module), is_marker_name(name)});
+      frames_.push_back({std::string(name), std::string(module), is_marker_name(name), is_unnamed});
     }
     ids_.add(frame);
   };
@@ -84,12 +84,12 @@ FrameTable::FrameTable(const Profile& profile) {
       const ProfileFunction& function = profile.functions[line.function];
       const std::string_view name = profile.text(function.name != 0 ? function.name : function.system_name);
       if (name.empty()) {
-        add(unnamed(profile, location), module);
+        add(unnamed(profile, location), module, true);
       } else {
         add(name, module);
       }
     }
-    if (location.lines.empty()) add(unnamed(profile, location), module);
+    if (location.lines.empty()) add(unnamed(profile, location), module, true);
     ids_.end_location();
   }
 }

@@ -58,6 +58,7 @@ struct NamedFrame {
   std::string name;        // readable; "libfoo.so+0x1234" or "0x1234" when no name is known
   std::string module;      // base name of the file; empty when unknown
   bool is_marker = false;  // "[lost: ring buffer full]": not code
+  bool is_unnamed = false;
 };
 
 // Every location as its functions: inlined calls become frames of their own, equal functions the same frame.

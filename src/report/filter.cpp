@@ -118,6 +118,26 @@ class Selection {
     return {};
   }
 
+  // By the innermost frame, as of the values per module.
+  Result<void> keep_module(const std::string& wanted) {
+    const auto name_of = [&](std::uint32_t mapping) {
+      return Named{std::string(base_name(profile_.text(profile_.mappings[mapping].path))),
+                   std::string(profile_.text(profile_.mappings[mapping].path))};
+    };
+    std::vector<Named> all;
+    for (std::uint32_t mapping = 0; mapping < profile_.mappings.size(); ++mapping)
+      all.push_back(name_of(mapping));
+    const std::vector<bool> is_meant = TRY(choose(all, wanted, "--only-module " + wanted));
+    keep([&](std::uint32_t sample) {
+      const auto& locations = profile_.samples[sample].locations;
+      if (locations.empty()) return false;
+      const std::uint32_t mapping = profile_.locations[locations.front()].mapping;
+      return mapping != kNoMapping && is_meant[mapping];
+    });
+    selected_.descriptions.push_back("code of " + wanted);
+    return {};
+  }
+
   // "service=shop"
   Result<void> keep_label(const std::string& condition) {
     const std::size_t equals = condition.find('=');
@@ -177,6 +197,7 @@ Result<SelectedSamples> select_samples(const Profile& profile, const FrameTable&
   Selection selection(profile, table, threads);
   if (!filter.process.empty()) TRY(selection.keep_process(filter.process));
   if (!filter.thread.empty()) TRY(selection.keep_thread(filter.thread));
+  if (!filter.module.empty()) TRY(selection.keep_module(filter.module));
   for (const std::string& condition : filter.labels) TRY(selection.keep_label(condition));
   for (const std::string& expression : filter.focus) TRY(selection.keep_stacks(expression, true));
   for (const std::string& expression : filter.ignore) TRY(selection.keep_stacks(expression, false));

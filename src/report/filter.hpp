@@ -17,6 +17,7 @@ struct ReportFilter {
   std::string thread = {};               // a name or an id
   std::string process = {};
   std::vector<std::string> labels = {};  // KEY=VALUE, all of them
+  std::string module = {};               // a file: the samples that were taken in its code
 };
 
 struct SelectedSamples {
@@ -24,8 +25,8 @@ struct SelectedSamples {
   std::vector<std::string> descriptions;  // "thread worker (12)", "stacks with malloc"; empty: not filtered
 };
 
-// The samples that pass the filter. Fails on a bad expression and on a thread or process that is not there; a
-// stack that nothing matches is no failure.
+// The samples that pass the filter. Fails on a bad expression and on a thread, process or module that is not
+// there; a stack that nothing matches is no failure.
 Result<SelectedSamples> select_samples(const Profile& profile, const FrameTable& table,
                                        const ThreadTable& threads, const ReportFilter& filter);
 
