@@ -61,48 +61,54 @@ constexpr auto kCommands = std::to_array<CommandRow>({
      .command = Command::wrap,
      .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | -g",
      .summary = "profile a program, a process or the whole machine",
-     .description = "Runs a program and profiles it from the side. The program keeps the PID that was started, its "
-                    "streams, its signals and its exit status. Profiles are sent to an agent, or written to files, "
-                    "once a minute. With -p or -g it attaches to what runs already.",
+     .description =
+         "Runs a program and profiles it from the side. The program keeps the PID that was started, its "
+         "streams, its signals and its exit status. Profiles are sent to an agent, or written to files, "
+         "once a minute. With -p or -g it attaches to what runs already.",
      .examples = kWrapExamples,
      .arguments = Arguments::program},
     {.name = "record",
      .command = Command::record,
      .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | -g",
      .summary = "profile at a terminal: a summary and a file at the end",
-     .description = "Runs a program, or attaches to one, stays in front, and ends with a summary and a profile file.",
+     .description =
+         "Runs a program, or attaches to one, stays in front, and ends with a summary and a profile file.",
      .examples = kRecordExamples,
      .arguments = Arguments::program},
     {.name = "report",
      .command = Command::report,
      .usage = "[options] [FILE|DIR...]",
      .summary = "show a profile in the terminal",
-     .description = "Shows where the time of a profile went: functions, paths, threads, and what was missed. It reads "
-                    "profiles of ddprof and of other tools; several files or a folder are merged. Without a file, the "
-                    "newest in the user's state directory.",
+     .description =
+         "Shows where the time of a profile went: functions, paths, threads, and what was missed. It reads "
+         "profiles of ddprof and of other tools; several files or a folder are merged. Without a file, the "
+         "newest in the user's state directory.",
      .examples = kReportExamples,
      .arguments = Arguments::profiles},
     {.name = "list",
      .command = Command::list,
      .usage = "[options] [DIR]",
      .summary = "list the profiles that are stored on this machine",
-     .description = "Lists the profiles in a folder: when, which service, how long, how much CPU time, which file. "
-                    "Without a folder, those in the user's state directory.",
+     .description =
+         "Lists the profiles in a folder: when, which service, how long, how much CPU time, which file. "
+         "Without a folder, those in the user's state directory.",
      .examples = kListExamples,
      .arguments = Arguments::folder},
     {.name = "convert",
      .command = Command::convert,
      .usage = "[options] IN OUT",
      .summary = "write a profile in another format",
-     .description = "Reads a profile of any known format and writes it in another one. A file called - is a pipe.",
+     .description =
+         "Reads a profile of any known format and writes it in another one. A file called - is a pipe.",
      .examples = kConvertExamples,
      .arguments = Arguments::conversion},
     {.name = "doctor",
      .command = Command::doctor,
      .usage = "[options]",
      .summary = "what works on this machine, and what enables the rest",
-     .description = "Checks what profiling needs on this machine, for this user, and prints the command that lifts "
-                    "each limit. It changes nothing. The exit status is 0 when profiling works at all.",
+     .description =
+         "Checks what profiling needs on this machine, for this user, and prints the command that lifts "
+         "each limit. It changes nothing. The exit status is 0 when profiling works at all.",
      .examples = kDoctorExamples},
     {.name = "help",
      .command = Command::help,

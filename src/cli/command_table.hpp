@@ -35,11 +35,11 @@ struct CommandExample {
 };
 
 struct CommandRow {
-  std::string_view name;                    // empty: ddprof itself, in front of a program
-  std::optional<Command> command = {};      // none: a word for a later version
-  std::string_view usage = {};              // what follows the name; a line for each form
-  std::string_view summary = {};            // a few words, for lists
-  std::string_view description = {};        // sentences
+  std::string_view name;                // empty: ddprof itself, in front of a program
+  std::optional<Command> command = {};  // none: a word for a later version
+  std::string_view usage = {};          // what follows the name; a line for each form
+  std::string_view summary = {};        // a few words, for lists
+  std::string_view description = {};    // sentences
   std::span<const CommandExample> examples = {};
   Arguments arguments = Arguments::none;
 };

@@ -11,14 +11,18 @@ namespace {
 constexpr std::size_t kColumns = 100;  // of the texts for a terminal
 
 constexpr std::string_view kRules =
-    "The first word decides whether a command is meant; `ddprof -- record` and `ddprof ./record` run a program of\n"
+    "The first word decides whether a command is meant; `ddprof -- record` and `ddprof ./record` run a "
+    "program of\n"
     "that name. Options end at the program's name or at `--`; everything after belongs to the program.\n"
     "Options may be written with `-` or `_`, and values as `--option value`, `--option=value`, `-o value` or "
     "`-ovalue`.\n"
-    "The command line wins over the environment, the environment over the config file (`option = value` lines in "
+    "The command line wins over the environment, the environment over the config file (`option = value` "
+    "lines in "
     "TOML);\n"
-    "`--show-config` prints each value and where it came from. An empty environment variable counts as unset.\n"
-    "`ddprof help COMMAND` shows one command, `ddprof completion bash` (or `zsh`, `fish`) prints a completion "
+    "`--show-config` prints each value and where it came from. An empty environment variable counts as "
+    "unset.\n"
+    "`ddprof help COMMAND` shows one command, `ddprof completion bash` (or `zsh`, `fish`) prints a "
+    "completion "
     "script,\n"
     "and `make install` installs both that and the man pages.\n";
 
@@ -34,7 +38,8 @@ std::string markdown_cell(std::string_view text) {
 std::string markdown_row(const OptionRow& row) {
   const std::string letter = row.letter == 0 ? std::string() : fmt::format("-{}, ", row.letter);
   std::string meaning(row.help);
-  if (const auto words = words_of(row); !words.empty()) meaning += fmt::format(" (`{}`)", fmt::join(words, " "));
+  if (const auto words = words_of(row); !words.empty())
+    meaning += fmt::format(" (`{}`)", fmt::join(words, " "));
   if (!row.has_effect) meaning += fmt::format("; *{}*", kNoEffectNote);
   if (row.except.has(Command::record)) meaning += "; not of `ddprof record`";
   const std::string environment =

@@ -7,8 +7,8 @@
 
 namespace ddprof {
 
-// The script that completes ddprof's command line in bash, zsh or fish: commands, options of the command, values
-// of options, and then the program and its arguments.
+// The script that completes ddprof's command line in bash, zsh or fish: commands, options of the command,
+// values of options, and then the program and its arguments.
 Result<std::string> completion_script(std::string_view shell);
 
 }  // namespace ddprof

@@ -160,7 +160,8 @@ std::string fish_completion() {
     if (row.arguments == Arguments::program) programs.emplace_back(word_of(row));
     if (row.name.empty()) continue;
     names.push_back(row.name);
-    lines += fmt::format("complete -c ddprof -n __ddprof_first -a {} -d {}\n", row.name, shell_quoted(row.summary));
+    lines += fmt::format("complete -c ddprof -n __ddprof_first -a {} -d {}\n", row.name,
+                         shell_quoted(row.summary));
     lines += fmt::format("complete -c ddprof -n '__ddprof_after help 0' -a {} -d {}\n", row.name,
                          shell_quoted(row.summary));
   }

@@ -84,8 +84,7 @@ std::string value_action(const OptionRow& row) {
 
 std::string option_spec(const OptionRow& row, std::string_view name) {
   const bool repeats = std::holds_alternative<std::vector<std::string> Options::*>(row.slot);
-  const std::string others =
-      repeats ? std::string("*") : fmt::format("({})", fmt::join(spellings(row), " "));
+  const std::string others = repeats ? std::string("*") : fmt::format("({})", fmt::join(spellings(row), " "));
   const bool has_value = !is_flag(row);
   const std::string_view joint = !has_value ? "" : name.starts_with("--") ? "=" : "+";
   std::string spec = fmt::format("{}{}{}[{}]", others, name, joint, spec_text(description_of(row, name)));

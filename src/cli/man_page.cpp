@@ -68,7 +68,8 @@ std::string option_item(const OptionRow& row) {
   std::string text = paragraph(as_sentence(meaning_of(row)));
   if (const std::string value = default_of(row); !value.empty())
     text += fmt::format("\nDefault: {}.", roff_escaped(value));
-  if (!row.environment.empty()) text += fmt::format("\nEnvironment: \\fB{}\\fR.", roff_escaped(row.environment));
+  if (!row.environment.empty())
+    text += fmt::format("\nEnvironment: \\fB{}\\fR.", roff_escaped(row.environment));
   if (!row.has_effect) text += fmt::format("\nIt {}.", roff_escaped(kNoEffectNote));
   return fmt::format(".TP\n{}\n{}\n", option_term(row), text);
 }
@@ -144,7 +145,8 @@ std::string status_section(const CommandRow& row) {
     item(kExitNotFound, "There is no such program.");
   } else {
     item(0, row.command == Command::doctor ? "Profiling works." : "It worked.");
-    item(1, row.command == Command::doctor ? "Profiling does not work at all." : "It failed; a line says why.");
+    item(1,
+         row.command == Command::doctor ? "Profiling does not work at all." : "It failed; a line says why.");
     item(kExitUsage, "The command line made no sense.");
   }
   return text;

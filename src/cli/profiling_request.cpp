@@ -55,8 +55,14 @@ void pace_naming(NamerOptions& naming, std::chrono::seconds period) {
 void choose_cadence(const Options& options, ProfilingRequest& request) {
   SessionOptions& session = request.session;
   if (!is_periodic(options)) {
-    if (options.cpu_duration_seconds)
-      session.notices.emplace_back("--cpu-duration has no effect: there is one profile, of the whole run");
+    for (const std::string_view name : {"cpu-duration", "upload-period", "worker-period"}) {
+      const bool is_given = name == "cpu-duration"
+                                ? options.cpu_duration_seconds.has_value()
+                                : origin_of(options, name).kind == Origin::Kind::command_line;
+      if (is_given)
+        session.notices.push_back(
+            fmt::format("--{} has no effect: there is one profile, of the whole run", name));
+    }
     return;
   }
   session.period = std::chrono::seconds(options.upload_period_seconds);
