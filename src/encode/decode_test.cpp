@@ -52,7 +52,7 @@ TEST(Decode, ReadsFoldedStacksThatItWrote) {
   const Result<Profile> again = decode_any(text);
   ASSERT_TRUE(again.ok()) << again.error().message;
   EXPECT_EQ(encode_folded(*again), text);
-  EXPECT_THAT(column_names(*again), ElementsAre("samples/count"));
+  EXPECT_THAT(column_names(*again), ElementsAre("cpu/nanoseconds"));
 }
 
 TEST(Decode, ReadsFoldedStacksOfOthers) {

@@ -46,6 +46,18 @@ std::string folded_stack(const Profile& profile, const FrameTable& table, const 
   return stack;
 }
 
+bool is_word(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {
+    return static_cast<unsigned char>(letter) > ' ' && letter != ';';
+  });
+}
+
+void append_value_line(std::string& text, const Profile& profile, const ValueType& column) {
+  const std::string_view type = profile.text(column.type), unit = profile.text(column.unit);
+  if (is_word(type) && is_word(unit))
+    fmt::format_to(std::back_inserter(text), "{}{} {} 0\n", kFoldedValue, to_utf8(type), to_utf8(unit));
+}
+
 }  // namespace
 
 std::string encode_folded(const Profile& profile) {
@@ -63,6 +75,7 @@ std::string encode_folded(const Profile& profile) {
   std::vector<std::pair<std::string_view, std::int64_t>> lines(sums.begin(), sums.end());
   std::sort(lines.begin(), lines.end());
   std::string text;
+  append_value_line(text, profile, profile.value_types[*column]);
   for (const auto& [stack, value] : lines) fmt::format_to(std::back_inserter(text), "{} {}\n", stack, value);
   return text;
 }

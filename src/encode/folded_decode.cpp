@@ -35,6 +35,24 @@ std::optional<FoldedLine> split_folded(std::string_view line) {
   return parts;
 }
 
+struct FoldedColumn {
+  std::string_view type, unit;
+};
+
+// "# value: cpu nanoseconds 0"
+std::optional<FoldedColumn> parse_value_line(std::string_view line) {
+  constexpr std::string_view kNoWeight = " 0";
+  line = trimmed(line);
+  if (!line.starts_with(kFoldedValue) || !line.ends_with(kNoWeight)) return std::nullopt;
+  line.remove_prefix(kFoldedValue.size());
+  line.remove_suffix(std::min(line.size(), kNoWeight.size()));
+  const std::size_t space = line.find(' ');
+  const bool has_two_words =
+      space != 0 && space != std::string_view::npos && space == line.rfind(' ') && space + 1 < line.size();
+  if (!has_two_words) return std::nullopt;
+  return FoldedColumn{line.substr(0, space), line.substr(space + 1)};
+}
+
 int fraction_digits(std::string_view count) {
   if (count.find_first_of("eE") != std::string_view::npos) return kMaxFractionDigits;
   const std::size_t point = count.find('.');
@@ -63,10 +81,11 @@ class FoldedDecoder {
       : text_(text), budget_(memory_bytes), merger_(budget_) {}
 
   Result<Profile> decode() && {
-    TRY(find_digits());
-    (void)find_or_add_column(builder_, "samples", "count");
+    TRY(read_nature());
+    (void)find_or_add_column(builder_, column_.type, column_.unit);
     TextLines lines(text_);
     while (const std::optional<std::string_view> line = lines.next()) {
+      if (parse_value_line(*line)) continue;
       const std::optional<FoldedLine> parts = split_folded(*line);
       if (parts) TRY(add(*parts));
     }
@@ -80,11 +99,12 @@ class FoldedDecoder {
 
  private:
   // Every line must be a stack before any is believed: this format has no other mark.
-  Result<void> find_digits() {
+  Result<void> read_nature() {
     TextLines lines(text_);
     std::size_t number = 0, stacks = 0;
     while (const std::optional<std::string_view> line = lines.next()) {
       ++number;
+      if (number == 1) column_ = parse_value_line(*line).value_or(column_);
       if (trimmed(*line).empty() || line->starts_with('#')) continue;
       const std::optional<FoldedLine> parts = split_folded(*line);
       if (!parts) {
@@ -146,6 +166,7 @@ class FoldedDecoder {
   SampleMerger merger_;
   absl::flat_hash_map<std::string, std::uint32_t> threads_;
   std::vector<std::uint32_t> stack_;
+  FoldedColumn column_{"value", ""};
   int digits_ = 0;
 };
 

@@ -83,6 +83,9 @@ void ProcessTable::map_into(Process& process, Address start, Address end, std::u
     std::uint64_t as_mapped = start.value - file_offset;  // the best guess for a file that we cannot read
     mapping.bias = file.elf ? bias_of(*file.elf, start, file_offset).value_or(as_mapped) : as_mapped;
   }
+  const bool is_file =
+      mapping.file != FileId::none && !is_anonymous(identity.path) && identity.path != "[vdso]";
+  if (is_file && process.program == FileId::none) process.program = mapping.file;
   writable_space(process).map(mapping);
 }
 
@@ -102,6 +105,7 @@ void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
     child->name = from.name;
     child->space = from.space;
     child->generation = from.generation;
+    child->program = from.program;
     child->confinement = from.confinement;
     child->admission = from.admission;
     child->service = from.service;
@@ -127,6 +131,7 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
     process.threads.clear();
     process.space = std::make_shared<AddressSpace>();
     process.generation = ++last_generation_;
+    process.program = FileId::none;
     process.is_from_proc = process.is_backfilled = process.has_ended = false;
     process.admission = Admission::undecided;
     if (process.service) process.inherited = std::exchange(process.service, nullptr);
@@ -152,12 +157,17 @@ bool ProcessTable::backfill(Process& process) {
   process.is_backfilled = true;
   auto text = read_file(fmt::format("/proc/{}/maps", to_int(process.pid)));
   if (!text) return false;
+  // Mappings are listed by address, where libraries can come first.
+  std::error_code ignored;
+  const std::string program =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/exe", to_int(process.pid)), ignored);
   for (const ProcMapsLine& line : parse_executable_maps(*text)) {
     FileIdentity identity{.path = std::string(line.path),
                           .device_major = line.device_major,
                           .device_minor = line.device_minor,
                           .inode = line.inode};
     map_into(process, line.start, line.end, line.file_offset, identity);
+    if (line.path == program) process.program = process.space->find(line.start)->file;
   }
   return true;
 }
@@ -221,7 +231,7 @@ TaskNames ProcessTable::names(Pid pid, Tid tid, std::uint32_t incarnation) const
 }
 
 TaskNames ProcessTable::names_of(const Process& process, const std::string& thread) const {
-  TaskNames names{process.name, thread, process.confinement, process.namespace_pid, {}};
+  TaskNames names{process.name, thread, process.confinement, process.namespace_pid, {}, process.program};
   if (!process.service) return names;
   // Code without a file to name it ran in a program that was gone too soon. The kernel's threads have none.
   const bool has_code = !process.space->mappings().empty();

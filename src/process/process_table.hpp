@@ -29,6 +29,7 @@ struct TaskNames {
   std::shared_ptr<const Confinement> confinement{};  // null: unknown
   std::optional<Pid> namespace_pid{};                // what the process calls itself, in another namespace
   std::string service{};                             // empty unless the whole host is followed
+  FileId program = FileId::none;                     // what the process runs
 };
 
 // Whether a process is to be profiled, as far as filters decide it.
@@ -46,6 +47,7 @@ struct Process {
       threads;  // living ones and, until the period closes, ended ones
   std::uint32_t living_threads = 0;
   std::uint32_t incarnation = 0;  // counts execs
+  FileId program = FileId::none;  // what it runs: exec maps it first
   bool has_ended = false;
   bool is_from_proc = false;                   // no record has told of its start: its code is in /proc alone
   bool is_backfilled = false;                  // /proc/PID/maps was read

@@ -53,6 +53,24 @@ TEST_F(ProcessTableTest, ExecForgetsMappingsAndTakesTheNewName) {
   EXPECT_EQ(table.find(parent)->space->find({0x1000}), nullptr);
 }
 
+TEST_F(ProcessTableTest, TheProgramIsTheFirstFileThatIsMapped) {
+  table.rename(parent, Tid{to_int(parent)}, "program", true);
+  map(parent, 0x1000, "[vdso]");
+  map(parent, 0x2000, "//anon");
+  EXPECT_EQ(table.find(parent)->program, FileId::none);
+  map(parent, 0x9000, "/bin/program");
+  map(parent, 0x3000, "/lib/ld.so", 2);
+  const FileId program = table.find(parent)->space->find({0x9000})->file;
+  EXPECT_EQ(table.find(parent)->program, program);
+  table.fork(child, parent, Tid{to_int(child)}, Tid{to_int(parent)});
+  EXPECT_EQ(table.find(child)->program, program);
+
+  table.rename(child, Tid{to_int(child)}, "other", true);
+  map(child, 0x5000, "/bin/other", 3);
+  EXPECT_EQ(table.find(child)->program, table.find(child)->space->find({0x5000})->file);
+  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 0).program, program);  // before its exec
+}
+
 TEST_F(ProcessTableTest, AThreadInheritsItsParentsNameUntilItIsRenamed) {
   table.rename(parent, Tid{to_int(parent)}, "main", true);
   table.fork(parent, parent, Tid{77}, Tid{to_int(parent)});
@@ -185,6 +203,7 @@ TEST(ProcessTable, ReadsALivingProcessFromProc) {
   EXPECT_EQ(file.kind, CodeFile::Kind::elf);
   EXPECT_NE(file.path.find("libc"), std::string::npos);
   EXPECT_FALSE(file.build_id.empty());
+  EXPECT_EQ(files.file(self.program)->base_name(), "process_test");
 }
 
 TEST(ProcessTable, TurnsRunTimeAddressesIntoElfAddresses) {

@@ -1,5 +1,7 @@
 #include "profile/split.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "profile/dense_index.hpp"
@@ -110,6 +112,7 @@ Profile ProfileCutter::cut(std::size_t share, bool has_comments) {
   add_header(has_comments);
   made_.samples.reserve(ends_[share + 1] - ends_[share]);
   for (std::size_t at = ends_[share]; at < ends_[share + 1]; ++at) add_sample(from_.samples[samples_[at]]);
+  sort_mappings();
   for (Renumbering* table : {&strings_, &mappings_, &functions_, &locations_}) table->forget();
   return std::exchange(made_, Profile());
 }
@@ -134,6 +137,24 @@ void ProfileCutter::add_sample(const ProfileSample& sample) {
   ProfileSample& made = made_.samples.back();
   for (std::uint32_t& entry : made.locations) entry = location(entry);
   for (ProfileLabel& entry : made.labels) entry = label(entry);
+}
+
+// As in the whole profile, where programs come first, the main one before all others.
+void ProfileCutter::sort_mappings() {
+  const std::vector<std::uint32_t>& used = mappings_.used();
+  std::vector<std::uint32_t> order(used.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t left, std::uint32_t right) { return used[left] < used[right]; });
+  std::vector<ProfileMapping> sorted;
+  std::vector<std::uint32_t> place(order.size());
+  for (const std::uint32_t at : order) {
+    place[at] = static_cast<std::uint32_t>(sorted.size());
+    sorted.push_back(made_.mappings[at]);
+  }
+  made_.mappings = std::move(sorted);
+  for (ProfileLocation& location : made_.locations)
+    if (location.mapping != kNoMapping) location.mapping = place[location.mapping];
 }
 
 ProfileLabel ProfileCutter::label(const ProfileLabel& from) {

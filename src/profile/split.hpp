@@ -48,6 +48,8 @@ class ProfileCutter {
     bool use(std::uint32_t entry);
     [[nodiscard]] std::uint32_t operator[](std::uint32_t entry) const { return numbers_[entry]; }
     void forget();
+    // In the order of their new numbers.
+    [[nodiscard]] const std::vector<std::uint32_t>& used() const { return used_; }
 
    private:
     std::vector<std::uint32_t> numbers_;
@@ -61,6 +63,7 @@ class ProfileCutter {
   std::uint32_t mapping(std::uint32_t index);
   void add_header(bool has_comments);
   void add_sample(const ProfileSample& sample);
+  void sort_mappings();
 
   const Profile& from_;
   std::vector<std::uint32_t> samples_;  // by share

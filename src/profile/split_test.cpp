@@ -120,6 +120,24 @@ TEST(ProfileCutter, KeepsTheOrderOfSamples) {
   EXPECT_THAT(shop.samples[1].values, ElementsAre(1, 7));
 }
 
+TEST(ProfileCutter, KeepsTheOrderOfMappings) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+  std::vector<std::uint32_t> locations;
+  for (const char* path : {"/bin/shop", "/bin/bank", "/lib/libc.so"}) {
+    const std::uint32_t mapping = builder.add_mapping({.path = builder.intern(path)});
+    locations.push_back(builder.add_location(mapping, Address{0x10}, {}));
+  }
+  builder.add_sample({{locations[2], locations[1]}, {1}, {}});  // the library is used first
+  const Profile profile = std::move(builder).build();
+  const std::vector<std::uint32_t> shares = {0};
+  const Profile bank = ProfileCutter(profile, shares, 1).cut(0, false);
+  ASSERT_EQ(bank.mappings.size(), 2U);
+  EXPECT_EQ(bank.text(bank.mappings[0].path), "/bin/bank");
+  const ProfileLocation& leaf = bank.locations[bank.samples[0].locations[0]];
+  EXPECT_EQ(bank.text(bank.mappings[leaf.mapping].path), "/lib/libc.so");
+}
+
 TEST(ProfileCutter, LeavesOutWhatAShareDoesNotUse) {
   const Profile profile = TwoServices().build();
   const std::vector<std::uint32_t> shares = {0, 1, 0, 2};

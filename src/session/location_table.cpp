@@ -24,6 +24,11 @@ LocationTable::LocationTable(const ClosedPeriod& period, ProfileBuilder& builder
   }
 }
 
+void LocationTable::add_program(FileId program) {
+  auto known = by_file_.find(to_int(program));
+  if (known != by_file_.end()) add_user_mapping(period_.mappings[known->second.front()], {});
+}
+
 std::uint32_t LocationTable::add(const Frame& frame, const FrameDescription& description) {
   if (frame.kind == FrameKind::stopped || frame.kind == FrameKind::accounted)
     return builder_.add_named_location(description.calls.front().name);

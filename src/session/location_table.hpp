@@ -26,6 +26,8 @@ class LocationTable {
   // Both must outlive this.
   LocationTable(const ClosedPeriod& period, ProfileBuilder& builder);
 
+  // The mapping of a program, also if no frame is in it. By convention a profile begins with the main one.
+  void add_program(FileId program);
   std::uint32_t add(const Frame& frame, const FrameDescription& description);
 
  private:

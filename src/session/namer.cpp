@@ -53,6 +53,25 @@ std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
   return wanted;
 }
 
+// What the processes run that have samples, the one with the greatest value first.
+std::vector<FileId> programs_by_value(const ClosedPeriod& period) {
+  const AggregatedProfile& profile = period.profile;
+  std::size_t column = 0;
+  for (std::size_t i = 0; i < period.visible_columns; ++i)
+    if (profile.columns[i].type == period.default_column) column = i;
+  absl::flat_hash_map<std::uint32_t, std::int64_t> values;  // by FileId
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const FileId program = period.labels[profile.samples[i].thread].program;
+    if (program != FileId::none) values[to_int(program)] += profile.sample_values(i)[column];
+  }
+  std::vector<FileId> programs;
+  for (const auto& entry : values) programs.push_back(FileId{entry.first});
+  std::sort(programs.begin(), programs.end(), [&](FileId left, FileId right) {
+    return std::pair(-values[to_int(left)], left) < std::pair(-values[to_int(right)], right);
+  });
+  return programs;
+}
+
 std::vector<ProfileLabel> labels_of(ThreadKey thread, const TaskNames& names, ProfileBuilder& builder) {
   std::vector<ProfileLabel> labels = {builder.number_label(kThreadIdLabel, to_int(thread.tid)),
                                       builder.text_label(kThreadNameLabel, names.thread),
@@ -220,6 +239,7 @@ std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, Prof
   module_of_file_.clear();
   names_.use_dumps(period.files);
   LocationTable locations(period, builder);
+  for (const FileId program : programs_by_value(period)) locations.add_program(program);
   std::optional<SourceReader::Known> known;
   if (sources_) known.emplace(sources_->known());
   const SourceReader::Known* sources = known ? &*known : nullptr;

@@ -193,6 +193,24 @@ TEST_F(SessionTest, SamplesCarryNamesOfThreadAndProcess) {
   EXPECT_EQ(labels["pid"], std::to_string(to_int(kPid)));
 }
 
+TEST_F(SessionTest, TheProgramOfTheBusiestProcessIsTheFirstMapping) {
+  const auto map = [](Pid pid, std::uint64_t start, std::string_view path) {
+    return MapEvent{.pid = pid, .start = Address{start}, .length = 0x1000, .inode = start, .path = path};
+  };
+  const Pid busy{(1 << 23) + 1};
+  SampleEvent of_busy = sample(Tid{to_int(busy)});
+  of_busy.pid = busy;
+  // All samples are in the library, which comes last.
+  collector.batches = {{map(kPid, 0x8000, "/bin/idle"), map(kPid, 0x1000, "/lib/libc.so"),
+                        map(busy, 0x9000, "/bin/busy"), map(busy, 0x1000, "/lib/libc.so"), sample(), of_busy,
+                        of_busy}};
+  run();
+  const Profile& profile = destination.profiles.front();
+  std::vector<std::string> paths;
+  for (const ProfileMapping& mapping : profile.mappings) paths.emplace_back(profile.text(mapping.path));
+  EXPECT_THAT(paths, ::testing::ElementsAre("/bin/busy", "/bin/idle", "/lib/libc.so"));
+}
+
 TEST_F(SessionTest, AFailingDestinationIsInTheSummary) {
   destination.is_broken = true;
   collector.batches = {{sample()}};

@@ -77,6 +77,17 @@ def go_raw(path, folder):
     return result.stdout
 
 
+def go_top(path, folder):
+    """What `go tool pprof -top` prints."""
+    if not shutil.which("go"):
+        raise unittest.SkipTest("go is not installed")
+    result = subprocess.run(["go", "tool", "pprof", "-symbolize=none", "-top", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            timeout=120, env=dict(os.environ, HOME=folder, GOCACHE=folder, GOFLAGS=""))
+    if result.returncode != 0:
+        raise AssertionError(result.stderr)
+    return result.stdout
+
+
 def go_values(raw):
     """The values of each sample."""
     values = []

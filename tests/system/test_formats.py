@@ -3,6 +3,7 @@
 import collections
 import json
 import os
+import shlex
 import shutil
 import struct
 import subprocess
@@ -225,6 +226,51 @@ class Formats(harness.SystemTest):
                 number, address = line.split(":")[0].strip(), line.split(":")[1].split()[0]
                 addresses[number] = address
         return [(values, [addresses[number] for number in stack]) for values, stack in samples]
+
+    def assert_file_is(self, path, program):
+        self.assertEqual(judges.go_top(path, self.folder).splitlines()[0], "File: " + program)
+
+    def test_go_names_the_program_and_not_a_library_that_it_uses(self):
+        library = self.path("busy_plugin.so")
+        shutil.copy2(self.puppet("plugin.so"), library)
+        command = [self.puppet("dlopen_user"), library, "0.5", "keep"]
+        self.assert_file_is(self.record(command, ["-F", "499"]).path, "dlopen_user")
+        # Of several programs the busiest.
+        self.assert_file_is(self.record(["sh", "-c", "%s; /bin/true" % shlex.join(command)], ["-F", "499"]).path, "dlopen_user")
+        command[2] = "20"
+        target = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        harness.wait_for(lambda: "busy_plugin" in harness.read_text("/proc/%d/maps" % target.pid), 10, "the library")
+        result = self.ddprof("record", "-d", "1", "-O", self.path("attached.pb.gz"), "-p", str(target.pid))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assert_file_is(self.path("attached.pb.gz"), "dlopen_user")
+
+    def test_folded_stacks_say_what_their_numbers_are(self):
+        path = self.convert("unit.folded")
+        lines = harness.read_text(path).splitlines()
+        self.assertEqual(lines[0], "# value: cpu nanoseconds 0")
+        for line in lines:  # what flamegraph.pl, inferno and speedscope take for a stack
+            self.assertRegex(line, r"^.* \d+$")
+        again = pprof.read(self.convert("unit.pb.gz", path))
+        self.assertEqual(again.types, [harness.CPU])
+        self.assertEqual(pprof.total(again, harness.CPU), harness.Recording.cpu_ns(self.recording()))
+        report = self.ddprof("report", path)
+        self.assertRegex(report.stdout, r"\d m?s cpu")
+        self.assertNotRegex(report.stdout, r"\d samples")
+        with open(self.path("others.folded"), "w") as file:
+            file.write("main;work 1688047000\n")
+        report = self.ddprof("report", self.path("others.folded"))
+        self.assertEqual(report.returncode, 0, report.stderr)
+        self.assertIn("1,688,047,000 value", report.stdout)
+        self.assertNotIn("samples", report.stdout)
+
+    def test_speedscope_opens_folded_stacks(self):
+        if not os.path.exists(BROWSER):
+            raise unittest.SkipTest("chromium is not installed")
+        seen = harness.last_json(judges.node("open_speedscope.mjs", self.convert("opened.folded"), self.path("folded.png")))
+        self.assertEqual(seen["errors"], [])
+        self.assertIn("opened.folded", seen["title"])
 
     def test_every_format_can_be_read_again(self):
         expected = harness.Recording.cpu_ns(self.recording())
