@@ -12,12 +12,14 @@
 #include "cli/doctor_command.hpp"
 #include "cli/found_agent.hpp"
 #include "cli/help.hpp"
+#include "cli/journal.hpp"
 #include "cli/list.hpp"
 #include "cli/man_page.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report_command.hpp"
 #include "cli/show_config.hpp"
 #include "cli/terminal.hpp"
+#include "cli/upload_peers.hpp"
 #include "export/file_destination.hpp"
 #include "runtime/program.hpp"
 #include "runtime/recorder.hpp"
@@ -65,16 +67,38 @@ Result<void> write_captured_config(const Options& options) {
   return write_file_atomically(options.capture_config, capture_config(options));
 }
 
-int run_profiling(const Options& options) {
-  bool has_program = !options.program.empty();
-  if (auto refused = has_program ? refuse_mistyped_command(options) : std::nullopt) return *refused;
-  if (!options.enable && has_program) return exec_unprofiled(options);
-  if (!options.enable) return 0;
-  say_warnings(options);
-  ProfilingRequest request = make_profiling_request(options);
+// What the user has to correct, before anything is started.
+Result<void> check_places(const Options& options, const std::string& directory) {
+  TRY(check_output(options, directory));
+  return Journal(options, directory).check();
+}
+
+// A service that is wrapped runs without the log that it cannot have.
+Options with_possible_log(Options options, const std::string& directory) {
+  auto possible = Journal(options, directory).check();
+  if (possible) return options;
+  possible.error().message += "; the log goes to standard error";
+  say_error(possible.error());
+  options.log_mode = "stderr";
+  return options;
+}
+
+int run_profiling(const Options& given) {
+  bool has_program = !given.program.empty();
+  if (auto refused = has_program ? refuse_mistyped_command(given) : std::nullopt) return *refused;
+  if (!given.enable && has_program) return exec_unprofiled(given);
+  if (!given.enable) return 0;
+  say_warnings(given);
+  const std::string directory = working_directory();
+  Options options = given;
   if (options.command == Command::wrap) {
-    return run_wrapped(options.program, std::move(request));
+    options = with_possible_log(options, directory);
+  } else if (auto possible = check_places(options, directory); !possible) {
+    say_error(possible.error());
+    return kExitUsage;
   }
+  ProfilingRequest request = make_profiling_request(options);
+  if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));
   if (has_program) return run_recorded(options.program, std::move(request));
   PerfTarget target = options.pid ? PerfTarget::process(Pid{static_cast<std::int32_t>(*options.pid)})
                                   : PerfTarget::whole_host();
@@ -120,6 +144,7 @@ int run_command(const Options& options) {
   }
   Options complete = options;
   find_agent(complete, agent_probe());
+  choose_timeline(complete);
   const int printed = options.show_config ? print_output(show_config(with_automatic_values(complete))) : 0;
   if (options.command == Command::configuration) return printed;  // else the program runs in any case
   return run_profiling(complete);

@@ -29,9 +29,10 @@ int main(int count, char** arguments) {
   const std::vector<const char*> readable(words.begin(), words.end());
   auto options = parse_options(readable, environment, read);
   hide_secret_arguments(words);
-  if (!options) {
-    say_error(options.error());
-    return kExitUsage;
-  }
-  return run_command(*options);
+  if (options) return run_command(*options);
+  Error error = std::move(options).error();
+  const auto unprofiled = unprofiled_options(readable, environment, read);
+  if (unprofiled) error.message.insert(0, "running without profiling: ");
+  say_error(error);
+  return unprofiled ? run_command(*unprofiled) : kExitUsage;
 }

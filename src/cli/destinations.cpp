@@ -90,7 +90,8 @@ Result<std::unique_ptr<Destination>> make_file_destination(const Options& option
         (!options.global || origin_of(options, "service").kind != Origin::Kind::default_value);
     return own(ProfileFolder::create({.prefix = beginning + "-" + run_name(options, target, stamp),
                                       .service = has_service ? options.service : name,
-                                      .pid = to_int(target)}));
+                                      .pid = to_int(target)},
+                                     {}, voice));
   };
   if (!options.debug_pprof_prefix.empty())
     return folder_of(absolute_path(options.debug_pprof_prefix, working_directory));
@@ -142,8 +143,7 @@ std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
   const std::chrono::milliseconds period = std::chrono::seconds(options.upload_period_seconds);
   UploadOptions upload;
   upload.patience = std::min(UploadOptions::kUsualPatience, period * 3 / 4 / static_cast<int>(peers));
-  upload.say = voice.say;
-  upload.say_notice = voice.say_notice;
+  upload.voice = voice;
   if (peer.certificate_file.empty() && !options.ca_file.empty())
     peer.certificate_file = absolute_path(options.ca_file, working_directory);
   if (options.spool_dir != "none") {
@@ -171,11 +171,14 @@ std::string user_folder(const char* variable, const char* below_home) {
   return base.empty() ? "" : base + "/ddprof";
 }
 
+bool is_kept_here(const Options& options) {
+  return options.output.empty() && options.debug_pprof_prefix.empty() && options.command != Command::record &&
+         !has_peers(options);
+}
+
 std::string kept_notice(const Options& options, Pid target, const RunStamp& stamp) {
   const std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
-  const bool is_kept = options.output.empty() && options.debug_pprof_prefix.empty() &&
-                       options.command != Command::record && !has_peers(options);
-  if (!is_kept || folder.empty()) return {};
+  if (!is_kept_here(options) || folder.empty()) return {};
   return fmt::format("no agent: profiles are kept in {0}; ddprof report {0}/{1}-{2}-000000.pb.gz", folder,
                      safe_file_name(name_of_target(options, target)), run_name(options, target, stamp));
 }
@@ -187,13 +190,29 @@ bool is_periodic(const Options& options) {
   return is_directory(options.output);
 }
 
+Result<void> check_output(const Options& options, const std::string& working_directory) {
+  if (!options.debug_pprof_prefix.empty())
+    TRY(check_writable(absolute_path(options.debug_pprof_prefix, working_directory) + ".pb.gz"));
+  const std::string output = absolute_path(options.output, working_directory);
+  if (options.output.empty()) {
+    if (options.command == Command::record) TRY(check_writable(working_directory + "/ddprof.pb.gz"));
+  } else if (is_directory(output)) {
+    TRY(make_folder(output));
+    TRY(check_writable(output + "/profile.pb.gz"));
+  } else if (auto file = FileDestination::create(output); !file) {
+    return std::move(file).error();
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
                                                       const std::string& working_directory, Pid target,
                                                       const RunStamp& stamp, const Voice& voice) {
   const std::string name = name_of_target(options, target);
   std::vector<std::unique_ptr<Destination>> destinations;
   if (wants_files(options))
-    destinations.push_back(TRY(make_file_destination(options, working_directory, name, target, stamp, voice)));
+    destinations.push_back(
+        TRY(make_file_destination(options, working_directory, name, target, stamp, voice)));
   std::vector<Peer> peers = chosen_peers(options, name, target, voice.say_notice);
   for (Peer& peer : peers)
     destinations.push_back(make_upload(std::move(peer), options, working_directory, voice, peers.size()));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,18 +16,17 @@ std::string user_folder(const char* variable, const char* below_home);
 // One profile for the whole run, or one per period.
 bool is_periodic(const Options& options);
 
+// Whether profiles have no agent and no place of their own: they stay in the user's state directory.
+[[nodiscard]] bool is_kept_here(const Options& options);
 // Where profiles are that have no agent and no place of their own, and how to look at the first; empty where
 // they have one.
 std::string kept_notice(const Options& options, Pid target, const RunStamp& stamp);
 
-// What is heard of profiles on their way: troubles, and that they are over.
-struct Voice {
-  std::function<void(const Error&)> say;
-  std::function<void(const std::string&)> say_notice;
-  std::function<void(const Profile&)> on_written;  // the file of a whole run
-};
+// Whether files can be written where the user wants them, and in the format of their extension; makes the
+// folder of -O DIR/. For what should be known before a program starts.
+Result<void> check_output(const Options& options, const std::string& working_directory);
 
-// Files when they are asked for, or when nobody takes profiles; and everybody who does.
+// Files when they are asked for, or when profiles are sent nowhere; and each peer.
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
                                                       const std::string& working_directory, Pid target,
                                                       const RunStamp& stamp, const Voice& voice);

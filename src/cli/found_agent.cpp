@@ -74,4 +74,8 @@ void find_agent(Options& options, const AgentProbe& probe) {
   options.origins[*find_option("url")].detail = "an agent is there";
 }
 
+bool is_agent_found(const Options& options) {
+  return !options.url.empty() && origin_of(options, "url").kind == Origin::Kind::default_value;
+}
+
 }  // namespace ddprof

@@ -21,5 +21,7 @@ AgentProbe agent_probe(std::chrono::milliseconds patience = std::chrono::millise
 // Sets the URL to where an agent listens by default, if somebody is there. Not for `record`, whose profile
 // is its file, nor when the user said where profiles go.
 void find_agent(Options& options, const AgentProbe& probe);
+// Whether that has set it.
+[[nodiscard]] bool is_agent_found(const Options& options);
 
 }  // namespace ddprof

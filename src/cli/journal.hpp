@@ -1,27 +1,40 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
 #include "cli/options.hpp"
+#include "runtime/user_stream.hpp"
 
 namespace ddprof {
 
-// Where the profiler says what happens to it: --log-mode and --log-level. Without them errors go to standard
-// error.
+// Where the profiler says what happens to it: --log-mode and --log-level. Without them notices and errors go
+// to standard error. One line for a message, but for a terminal, where the hint of an error has its own. What
+// is said about files, peers and processes may hold foreign strings: they are made printable.
 class Journal {
  public:
   // `directory` is where relative names of files begin.
-  Journal(std::string mode, bool is_mode_chosen, LogLevel level, const std::string& directory);
+  Journal(const Options& options, const std::string& directory);
+
+  // Whether lines can be written: nobody should learn that after a week. Makes the file.
+  [[nodiscard]] Result<void> check() const;
+
+  // The user's own stream, if lines go there.
+  [[nodiscard]] std::optional<int> stream() const;
 
   void say(LogLevel level, std::string_view text) const;
   void say(const Error& error) const;
 
  private:
-  void write(LogLevel level, std::string_view text) const;
+  enum class Place : std::uint8_t { stream, syslog, nowhere, file };
 
-  std::string mode_;  // "stdout", "stderr", "syslog", "disabled", or the path of a file
+  void write(LogLevel level, std::string line) const;
+
+  Place place_ = Place::stream;
+  UserStream stream_;
+  std::string path_;
   LogLevel level_;
 };
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/display_text.hpp"
+#include "encode/display_text.hpp"
 #include "cli/json_writer.hpp"
 #include "cli/kept_profiles.hpp"
 #include "cli/pager.hpp"

@@ -1,5 +1,7 @@
 #include "cli/option_parser.hpp"
 
+#include <algorithm>
+
 #include "cli/command_table.hpp"
 #include "cli/command_words.hpp"
 #include "cli/config_file.hpp"
@@ -132,6 +134,46 @@ Result<Options> parse_options(std::span<const char* const> args, const Environme
         "running a program called {0}; the subcommand is: ddprof {0} [options]", options.program[0]));
   }
   return options;
+}
+
+std::optional<Options> unprofiled_options(std::span<const char* const> args,
+                                          const EnvironmentLookup& environment, const FileReader& read_file) {
+  auto words = split_command_words(args);
+  if (!words || words->command != Command::wrap || words->positionals.empty()) return std::nullopt;
+  Options options;
+  options.origins.resize(option_table().size());
+  options.command = Command::wrap;
+  options.enable = false;
+  options.program = std::move(words->positionals);
+  const ConfigChoice file = choose_config(*words, environment);
+  std::vector<ConfigEntry> entries;
+  if (auto text = read_file(file.path)) {
+    auto parsed = parse_config(*text, file.path);
+    if (!parsed) return std::nullopt;
+    entries = std::move(parsed).value();
+  } else if (text.error().code != ErrorCode::not_found) {
+    return std::nullopt;
+  }
+  // Only what limits the program's rights is read again.
+  for (const std::string_view name : {"switch-user", "drop-caps"}) {
+    const std::size_t option = *find_option(name);
+    for (const ConfigEntry& entry : entries) {
+      if (find_option(entry.key) == option && !apply_config_entry(options, entry, file.path))
+        return std::nullopt;
+    }
+    const auto variable = find_variable(environment, option_table()[option].environment);
+    if (variable && !set_option(options, option, *variable, {Origin::Kind::environment})) return std::nullopt;
+    for (const CommandWords::Assignment& assignment : words->assignments) {
+      if (assignment.option == option &&
+          !set_option(options, option, assignment.value, {Origin::Kind::command_line}))
+        return std::nullopt;
+    }
+  }
+  const bool has_other_target = std::any_of(
+      words->assignments.begin(), words->assignments.end(), [](const CommandWords::Assignment& assignment) {
+        return assignment.option == find_option("pid") || assignment.option == find_option("global");
+      });
+  return has_other_target ? std::nullopt : std::optional(std::move(options));
 }
 
 }  // namespace ddprof

@@ -21,4 +21,11 @@ using FileReader = std::function<Result<std::string>(const std::string& path)>;
 Result<Options> parse_options(std::span<const char* const> args, const EnvironmentLookup& environment,
                               const FileReader& read_file);
 
+// For a command line that parse_options() has refused: the program that it names, to be run without
+// profiling, with no more rights than it was meant to have. A service must not stay down because of its
+// profiler. Nothing where there is no program, where it is not known where it begins, or which rights it
+// should have.
+std::optional<Options> unprofiled_options(std::span<const char* const> args,
+                                          const EnvironmentLookup& environment, const FileReader& read_file);
+
 }  // namespace ddprof

@@ -455,5 +455,47 @@ TEST(Options, TheStructsDefaultsAreWhatParsingNothingYields) {
   }
 }
 
+std::optional<Options> unprofiled(const OptionFixture& fixture, const std::vector<const char*>& args) {
+  const auto environment = [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = fixture.variables.find(name);
+    return found == fixture.variables.end() ? std::nullopt : std::optional(found->second);
+  };
+  const auto read_file = [&](const std::string& path) -> Result<std::string> {
+    const auto found = fixture.files.find(path);
+    if (found == fixture.files.end()) return make_error(ErrorCode::not_found, "open {}", path);
+    return found->second;
+  };
+  return unprofiled_options(args, environment, read_file);
+}
+
+TEST(UnprofiledOptions, RunTheProgramWhateverTheSettings) {
+  const auto options = unprofiled({.variables = {{"DD_PROFILING_UPLOAD_PERIOD", "soon"}}},
+                                  {"-e", "nonsense", "-F", "many", "./server", "--port", "80"});
+  ASSERT_TRUE(options);
+  EXPECT_THAT(options->program, ElementsAre("./server", "--port", "80"));
+  EXPECT_EQ(options->command, Command::wrap);
+  EXPECT_FALSE(options->enable);
+}
+
+TEST(UnprofiledOptions, GiveTheProgramNoMoreRights) {
+  const OptionFixture fixture{.variables = {{"DD_PROFILING_DROP_CAPS", "true"}},
+                              .files = {{"./ddprof.toml", "switch_user = \"nobody\"\nnonsense = 1\n"}}};
+  const auto options = unprofiled(fixture, {"-e", "nonsense", "./server"});
+  ASSERT_TRUE(options);
+  EXPECT_TRUE(options->drop_caps);
+  EXPECT_EQ(options->switch_user, "nobody");
+  EXPECT_EQ(unprofiled(fixture, {"--switch-user", "me", "-F", "x", "./server"})->switch_user, "me");
+  EXPECT_FALSE(unprofiled({.files = {{"./ddprof.toml", "not TOML\n"}}}, {"./server"}))
+      << "nobody knows its rights";
+  EXPECT_FALSE(unprofiled({}, {"--drop-caps=perhaps", "./server"}));
+}
+
+TEST(UnprofiledOptions, AreOnlyForThePlainWrapper) {
+  EXPECT_FALSE(unprofiled({}, {"record", "-e", "nonsense", "./server"}));
+  EXPECT_FALSE(unprofiled({}, {"-p", "12", "-e", "nonsense"}));
+  EXPECT_FALSE(unprofiled({}, {"-p", "12", "./server"}));
+  EXPECT_FALSE(unprofiled({}, {"--no-such-option", "./server"})) << "nobody knows where the program begins";
+}
+
 }  // namespace
 }  // namespace ddprof

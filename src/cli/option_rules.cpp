@@ -88,11 +88,14 @@ Result<void> drop_allocations(Options& options) {
     return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations), "--preset cpu_only"};
   }
   // `record` has no scripts that expect the original's default, so it need not explain what it leaves out.
-  const bool was_asked_for = !options.event_texts.empty() || options.command == Command::wrap ||
-                             origin_of(options, "preset").kind != Origin::Kind::default_value;
-  if (was_asked_for)
-    say_what_is_in_vain(options, is_preset ? "preset" : "event",
-                        fmt::format("{}: {}; profiling the rest", source, kNoAllocations));
+  const std::string text = fmt::format("{}: {}; profiling the rest", source, kNoAllocations);
+  const bool was_asked_for =
+      !options.event_texts.empty() || origin_of(options, "preset").kind != Origin::Kind::default_value;
+  if (was_asked_for) {
+    say_what_is_in_vain(options, is_preset ? "preset" : "event", text);
+  } else if (options.command == Command::wrap) {
+    options.remarks.push_back(text);
+  }
   return {};
 }
 

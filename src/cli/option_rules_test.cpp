@@ -27,7 +27,7 @@ std::string events_of(const std::vector<const char*>& args) { return events_of(p
 TEST(OptionRules, WithoutEventsTheDefaultPresetIsProfiledAsFarAsThisVersionCan) {
   const Options wrapped = parsed({"x"});
   EXPECT_EQ(events_of(wrapped), "sCPU@99");
-  EXPECT_THAT(wrapped.notices, ElementsAre("preset default: allocation profiling is not in this version; "
+  EXPECT_THAT(wrapped.remarks, ElementsAre("preset default: allocation profiling is not in this version; "
                                            "profiling the rest"));
   EXPECT_THAT(parsed({"-p", "1"}).notices, IsEmpty());
   EXPECT_THAT(parsed({"record", "x"}).notices, IsEmpty());

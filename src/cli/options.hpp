@@ -94,7 +94,7 @@ struct Options {
   bool show_samples = false;
   bool quiet = false;
   std::string log_mode = "stderr";  // stdout, stderr, syslog, disabled or a file
-  LogLevel log_level = LogLevel::error;
+  LogLevel log_level = LogLevel::notice;
 
   // Identity and upload
   std::string service;  // empty with -p: the name of the process
@@ -170,8 +170,9 @@ struct Options {
   std::vector<EventSpec>
       events;                   // from event_texts, else from the preset; never empty for a profiling command
   bool samples_kernel = false;  // known once the events are open
-  std::vector<std::string> notices;   // one line each, for the summary: a setting that was left alone
   std::vector<std::string> warnings;  // one line each, before anything runs: what was typed in vain
+  std::vector<std::string> notices;   // one line each, to be said once: a setting that was left alone
+  std::vector<std::string> remarks;   // the same, for the summary only: what holds at every start
 
   std::vector<Origin> origins;  // by position in option_table(); empty: all defaults
 };

@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "cli/destinations.hpp"
+#include "cli/found_agent.hpp"
 #include "cli/journal.hpp"
 #include "cli/metrics_reporter.hpp"
 #include "cli/option_table.hpp"
@@ -140,11 +141,73 @@ std::string next_step(const Options& options, const std::string& output) {
   return fmt::format("\nddprof report {}\n", shell_word(path));
 }
 
+std::string target_text(const Options& options, Pid target) {
+  if (options.global) return "every process of this machine";
+  if (!options.program.empty()) return fmt::format("{} (PID {})", options.program.front(), to_int(target));
+  return fmt::format("process {}", to_int(target));
+}
+
+// What is profiled, by which version, and where profiles go.
+std::string start_line(const Options& options, Pid target, const std::string& place) {
+  std::string where = fmt::format("the profile goes to {}", place);
+  if (is_periodic(options))
+    where = fmt::format("a profile every {} s goes to {}", options.upload_period_seconds, place);
+  if (is_kept_here(options))
+    where =
+        fmt::format("no agent: profiles are kept in {}, every {} s", place, options.upload_period_seconds);
+  if (is_agent_found(options)) where += ", an agent that was found on this machine";
+  return fmt::format("version " DDPROF_VERSION ", profiling {}; {}", target_text(options, target), where);
+}
+
+std::string period_line(const Summary& before, const Summary& after) {
+  return fmt::format("a period of {:.1f} s ends: {} samples, {} lost",
+                     std::chrono::duration<double>(after.looked_at - before.looked_at).count(),
+                     with_thousands(after.stacks - before.stacks),
+                     with_thousands(after.collector.lost_records - before.collector.lost_records));
+}
+
+// What the log has of a run as a whole. A summary on the same stream says more: there the log has no end.
+void tell_of_the_run(const Options& options, const Journal& journal,
+                     const std::shared_ptr<const std::string>& answer, ProfilingRequest& request) {
+  const bool is_in_front = options.command != Command::wrap;
+  const bool shows_summary = is_in_front || ::isatty(STDERR_FILENO) == 1;
+  const bool has_own_end = !shows_summary || journal.stream() != STDERR_FILENO;
+  const bool has_start = options.command != Command::record || !journal.stream();
+  request.say_start = [=](Pid target, const std::string& place) {
+    if (has_start) journal.say(LogLevel::notice, start_line(options, target, place));
+    if (!has_own_end) return;
+    for (const std::string& notice : options.notices) journal.say(LogLevel::notice, notice);
+  };
+  const bool has_progress = static_cast<bool>(request.session.on_progress);
+  request.say_summary = [=, quiet = options.quiet](const Summary& summary) {
+    std::fflush(stdout);
+    if (shows_summary && (!quiet || summary.outcome.first_error)) {
+      std::string text = (has_progress ? "\r\033[K" : fresh_line()) + render_summary(summary);
+      if (!answer->empty()) text += "\n" + *answer;
+      if (summary.outcome.sent > 0) text += next_step(options, summary.output);
+      print_to_standard_error(text);
+    }
+    if (!has_own_end) return;
+    for (const std::string& notice : summary.notices) journal.say(LogLevel::informational, notice);
+    journal.say(summary.outcome.failed > 0 ? LogLevel::error : LogLevel::notice, end_line(summary));
+  };
+  request.session.on_period = [journal, send = metrics_reporter(options, journal)](const Summary& before,
+                                                                                   const Summary& after) {
+    journal.say(LogLevel::debug, period_line(before, after));
+    if (send) send(before, after);
+  };
+}
+
 }  // namespace
 
 void say_error(const Error& error) {
   std::string hint = error.hint.empty() ? "" : fmt::format("  try: {}\n", error.hint);
   print_to_standard_error(fmt::format("ddprof: {}\n{}", error.message, hint));
+}
+
+std::string working_directory() {
+  std::error_code unknown;
+  return std::filesystem::current_path(unknown).string();
 }
 
 PrivilegeLimits privilege_limits(const Options& options) { return {options.drop_caps, options.switch_user}; }
@@ -158,6 +221,8 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
   request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
+  request.session.notices.insert(request.session.notices.end(), options.remarks.begin(),
+                                 options.remarks.end());
   const RunStamp stamp = RunStamp::at(unix_now());
   if (std::string kept = kept_notice(options, target_of(options), stamp); !kept.empty())
     request.session.notices.push_back(std::move(kept));
@@ -178,14 +243,11 @@ ProfilingRequest make_profiling_request(const Options& options) {
     request.session.on_stack = stack_case_recorder(options.record_stack_case);
   if (is_in_front && !options.quiet && may_draw_progress(!options.program.empty(), target_of(options)))
     request.session.on_progress = print_progress;
-  std::error_code no_directory;  // deleted under us: relative paths will fail with their own message
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
   request.privileges = privilege_limits(options);
-  const bool is_mode_chosen =
-      !options.origins.empty() && origin_of(options, "log-mode").kind != Origin::Kind::default_value;
-  const Journal journal(options.log_mode, is_mode_chosen, options.log_level,
-                        std::filesystem::current_path(no_directory).string());
+  const Journal journal(options, working_directory());
+  request.log_stream = journal.stream();
   request.say_error = [journal](const Error& error) { journal.say(error); };
   request.say_notice = [journal](const std::string& text) { journal.say(LogLevel::notice, text); };
   // What the recording has found, made when its file is written and told at the end, both by the worker.
@@ -196,30 +258,23 @@ ProfilingRequest make_profiling_request(const Options& options) {
       *answer = answer_text(profile, terminal_width(STDERR_FILENO), wants_color(STDERR_FILENO));
     };
   }
-  request.make_destination = [options, stamp, voice = Voice{request.say_error, request.say_notice, on_written},
-                              directory = std::filesystem::current_path(no_directory).string()](
-                                 Pid target, bool samples_kernel) {
+  request.session.say_notice = request.say_notice;
+  const Voice voice{request.say_error, request.say_notice,
+                    [journal](const std::string& text) { journal.say(LogLevel::debug, text); },
+                    on_written};
+  request.make_destination = [options, stamp, voice, directory = working_directory()](Pid target,
+                                                                                      bool samples_kernel) {
     Options known = options;
     known.samples_kernel = samples_kernel;
     return make_destination(known, directory, target, stamp, voice);
   };
   request.session.exit_timeout = std::chrono::seconds(options.exit_timeout_seconds);
-  request.session.on_period = metrics_reporter(options, journal);
+  tell_of_the_run(options, journal, answer, request);
   request.has_fault_info = options.fault_info;
   request.session.max_memory = static_cast<std::uint64_t>(options.max_memory_mib) << 20U;
   request.session.max_cpu = static_cast<double>(options.max_cpu_percent.value_or(0)) / 100;
   if (request.session.period)
     request.session.periods_per_worker = static_cast<std::uint64_t>(options.worker_period);
-  request.say_summary = [quiet = options.quiet, answer, options,
-                         has_progress =
-                             static_cast<bool>(request.session.on_progress)](const Summary& summary) {
-    std::fflush(stdout);
-    if (quiet && !summary.outcome.first_error) return;
-    std::string text = (has_progress ? "\r\033[K" : fresh_line()) + render_summary(summary);
-    if (!answer->empty()) text += "\n" + *answer;
-    if (summary.outcome.sent > 0) text += next_step(options, summary.output);
-    print_to_standard_error(text);
-  };
   return request;
 }
 

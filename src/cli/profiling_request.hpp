@@ -9,6 +9,9 @@ namespace ddprof {
 ProfilingRequest make_profiling_request(const Options& options);
 PrivilegeLimits privilege_limits(const Options& options);
 
+// Where relative paths begin. Empty if it was deleted: they will fail with their own message.
+std::string working_directory();
+
 // "ddprof: message" and the cure under it, on standard error.
 void say_error(const Error& error);
 

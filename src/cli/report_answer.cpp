@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/display_text.hpp"
+#include "encode/display_text.hpp"
 #include "report/lines.hpp"
 
 namespace ddprof {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/annotate_target.hpp"
-#include "cli/display_text.hpp"
+#include "encode/display_text.hpp"
 #include "cli/report_sections.hpp"
 #include "report/format.hpp"
 

@@ -5,6 +5,7 @@
 
 #include "cli/agent_choice.hpp"
 #include "cli/host_identities.hpp"
+#include "cli/option_table.hpp"
 #include "cli/otlp_choice.hpp"
 #include "cli/pyroscope_choice.hpp"
 
@@ -69,6 +70,13 @@ class Sharing {
 bool has_peers(const Options& options) {
   return chosen_agent(options).has_value() || chosen_collector(options).has_value() ||
          chosen_pyroscope(options).has_value();
+}
+
+void choose_timeline(Options& options) {
+  const std::size_t option = *find_option("timeline");
+  if (options.origins.size() <= option || options.origins[option].kind != Origin::Kind::default_value) return;
+  options.timeline = has_peers(options);
+  options.origins[option].detail = options.timeline ? "profiles are uploaded" : "profiles are files";
 }
 
 std::vector<Peer> chosen_peers(const Options& given, const std::string& name, Pid target,

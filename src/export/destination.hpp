@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/result.hpp"
@@ -24,6 +25,14 @@ struct DeliveryCounters {
   std::uint64_t dropped = 0;  // that had waited: too old, no room, unreadable, or refused in the end
 
   DeliveryCounters& operator+=(const DeliveryCounters& other);
+};
+
+// What is heard of profiles on their way. Each may be null.
+struct Voice {
+  std::function<void(const Error&)> say;               // a trouble, once until it has passed
+  std::function<void(const std::string&)> say_notice;  // that it has passed
+  std::function<void(const std::string&)> say_debug;   // each request, each file
+  std::function<void(const Profile&)> on_written;      // the file of a whole run, each time it is written
 };
 
 // Where finished profiles go. Called from the finishing thread only, one batch after the other.

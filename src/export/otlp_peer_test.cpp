@@ -100,8 +100,9 @@ TEST(OtlpPeer, SendsNothingWithoutSamples) {
 TEST(OtlpPeer, SaysOnceWhatACollectorDidNotLikeAndDoesNotSendItAgain) {
   Collector collector(answer_with(200, "\x0a\x0c\x08\x03\x12\x08too deep"));
   std::vector<std::string> said;
-  UploadDestination destination(otlp_peer(collector.options()),
-                                {.say = [&](const Error& error) { said.push_back(error.message); }});
+  UploadDestination destination(
+      otlp_peer(collector.options()),
+      {.voice = {.say = [&](const Error& error) { said.push_back(error.message); }}});
   for (int i = 0; i < 3; ++i) EXPECT_EQ(destination.send(batch_with(1)).value(), Delivery::arrived);
   EXPECT_EQ(collector.bodies().size(), 3U);
   ASSERT_EQ(said.size(), 1U);

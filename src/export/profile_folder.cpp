@@ -128,17 +128,33 @@ RunStamp RunStamp::at(Nanoseconds unix_time) {
   return {text.data(), fmt::format("{:06x}", random() & 0xffffffU)};
 }
 
-Result<ProfileFolder> ProfileFolder::create(FolderRun run, FolderLimits limits) {
+Result<ProfileFolder> ProfileFolder::create(FolderRun run, FolderLimits limits, Voice voice) {
   if (auto writable = check_writable(run.prefix + "-000000.pb.gz"); !writable)
     return std::move(writable).error();
-  return ProfileFolder(std::move(run), limits);
+  return ProfileFolder(std::move(run), limits, std::move(voice));
 }
 
 Result<Delivery> ProfileFolder::send(const Batch& batch) {
+  auto kept = keep(batch);
+  const bool was_broken = std::exchange(is_broken_, !kept);
+  if (!kept) {
+    Error error = std::move(kept).error();
+    if (!was_broken && voice_.say)
+      voice_.say(with_hint(
+          make_error(error.code, "{}; profiles are lost until it can be written again", error.message),
+          error.hint));
+    return error;
+  }
+  if (was_broken && voice_.say_notice)
+    voice_.say_notice(fmt::format("profiles are written to {} again", describe()));
+  return Delivery::arrived;
+}
+
+Result<void> ProfileFolder::keep(const Batch& batch) {
   const std::string content = TRY(encode(batch.parts.front().profile, OutputFormat::pprof_gzip));
   const std::string path = TRY(write_profile(batch.sequence, content));
-  TRY(note(entry_of(split_path(path).second, content.size(), batch)));
-  return Delivery::arrived;
+  if (voice_.say_debug) voice_.say_debug(fmt::format("wrote {}: {} bytes", path, content.size()));
+  return note(entry_of(split_path(path).second, content.size(), batch));
 }
 
 // The path that it has got.

@@ -51,20 +51,24 @@ struct FolderRun {
 class ProfileFolder final : public Destination {
  public:
   // Fails at once when nothing could be written later.
-  static Result<ProfileFolder> create(FolderRun run, FolderLimits limits = {});
+  static Result<ProfileFolder> create(FolderRun run, FolderLimits limits = {}, Voice voice = {});
 
   Result<Delivery> send(const Batch& batch) override;
   [[nodiscard]] std::string describe() const override { return run_.prefix + "-*.pb.gz"; }
 
  private:
-  ProfileFolder(FolderRun run, FolderLimits limits) : run_(std::move(run)), limits_(limits) {}
+  ProfileFolder(FolderRun run, FolderLimits limits, Voice voice)
+      : run_(std::move(run)), limits_(limits), voice_(std::move(voice)) {}
 
+  Result<void> keep(const Batch& batch);
   Result<std::string> write_profile(std::uint64_t sequence, const std::string& content) const;
   [[nodiscard]] IndexEntry entry_of(std::string file, std::size_t bytes, const Batch& batch) const;
   [[nodiscard]] Result<void> note(IndexEntry entry) const;
 
   FolderRun run_;
   FolderLimits limits_;
+  Voice voice_;
+  bool is_broken_ = false;  // the last profile could not be written, which was told
 };
 
 }  // namespace ddprof

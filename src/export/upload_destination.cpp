@@ -207,7 +207,15 @@ Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) 
                 peer_.socket, parcel.content_type, peer_.headers, std::as_bytes(std::span(parcel.body))};
   post.wants_body = peer_.objection != nullptr;
   post.headers.insert(post.headers.end(), parcel.headers.begin(), parcel.headers.end());
-  return judge(http_post(post, limits), peer_);
+  const auto begin = Clock::now();
+  Verdict verdict = judge(http_post(post, limits), peer_);
+  if (options_.voice.say_debug)
+    options_.voice.say_debug(fmt::format(
+        "{} ({} bytes, {} ms)",
+        verdict.error ? verdict.error->message
+                      : fmt::format("post to {}: status {}", peer_.place, verdict.status),
+        parcel.body.size(), std::chrono::duration_cast<milliseconds>(Clock::now() - begin).count()));
+  return verdict;
 }
 
 bool UploadDestination::pause(const Verdict& verdict, int attempts, Clock::time_point end) {
@@ -239,21 +247,22 @@ void UploadDestination::tell(const Verdict& verdict) {
 bool UploadDestination::tell_once(const std::string& key, const Error& trouble) {
   constexpr std::size_t kMostTroubles = 8;
   constexpr auto kNowAndThen = std::chrono::minutes(10);
-  if (!options_.say || troubles_.size() >= kMostTroubles || !troubles_.insert(key).second) return false;
+  if (!options_.voice.say || troubles_.size() >= kMostTroubles || !troubles_.insert(key).second) return false;
   const auto now = Clock::now();
   if (told_.size() > kMostTroubles) told_.clear();
   const auto [told, is_new] = told_.try_emplace(key, now);
   if (!is_new && now - told->second < kNowAndThen) return false;
   told->second = now;
-  options_.say(trouble);
+  options_.voice.say(trouble);
   return true;
 }
 
 void UploadDestination::tell_when_over() {
   if (!is_outage_told_ || !troubles_.empty() || must_wait()) return;
   is_outage_told_ = false;
-  if (options_.say_notice)
-    options_.say_notice(fmt::format("{} takes profiles again, {} had waited", peer_.place, arrived_late_));
+  if (options_.voice.say_notice)
+    options_.voice.say_notice(
+        fmt::format("{} takes profiles again, {} had waited", peer_.place, arrived_late_));
   arrived_late_ = 0;
 }
 

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -25,8 +24,7 @@ struct UploadOptions {
 
   std::chrono::milliseconds patience = kUsualPatience;  // with one batch and those that waited before it
   std::optional<Spool> spool;                           // where batches wait for their peer
-  std::function<void(const Error&)> say;                // once per trouble
-  std::function<void(const std::string&)> say_notice;   // when it has passed
+  Voice voice;
 };
 
 // Posts each batch to a peer. What may pass is tried again, after a random pause that grows, or the one that

@@ -222,8 +222,8 @@ TEST(UploadDestination, WhatNobodyTookGoesFirstWhenThePeerIsBack) {
   Agent agent({closed, closed, closed, std::string(kTaken)});
   UploadOptions options = with_spool(folder);
   std::vector<std::string> said, notices;
-  options.say = [&](const Error& error) { said.push_back(error.message); };
-  options.say_notice = [&](const std::string& text) { notices.push_back(text); };
+  options.voice.say = [&](const Error& error) { said.push_back(error.message); };
+  options.voice.say_notice = [&](const std::string& text) { notices.push_back(text); };
   UploadDestination destination(agent.peer(), std::move(options));
   for (std::uint64_t sequence = 0; sequence < 3; ++sequence)
     EXPECT_EQ(destination.send(Batch::of(small_profile(), sequence)).value_or(Delivery::arrived),
@@ -259,7 +259,7 @@ TEST(UploadDestination, SaysTheSameTroubleOnceWhateverTheServerAddsToIt) {
   Agent agent(answers);
   UploadOptions options = with_spool(folder);
   int said = 0;
-  options.say = [&](const Error&) { ++said; };
+  options.voice.say = [&](const Error&) { ++said; };
   UploadDestination destination(agent.peer(), std::move(options));
   for (std::uint64_t sequence = 0; sequence < 5; ++sequence)
     EXPECT_TRUE(destination.send(Batch::of(small_profile(), sequence)).ok());
@@ -323,7 +323,7 @@ TEST(UploadDestination, SaysThatNothingCanWaitAndHowToChangeThat) {
   Agent agent({answer(403)});
   UploadOptions options = with_spool(folder);
   std::vector<Error> said;
-  options.say = [&](const Error& error) { said.push_back(error); };
+  options.voice.say = [&](const Error& error) { said.push_back(error); };
   UploadDestination destination(agent.peer(), std::move(options));
   std::filesystem::remove_all(folder.path("spool"));
   folder.write("spool", "a file in its place");

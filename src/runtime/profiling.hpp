@@ -21,11 +21,13 @@ struct ProfilingRequest {
   std::optional<int> nice;
   std::string cpu_affinity;  // hexadecimal mask
   PrivilegeLimits privileges;
-  bool quiet = false;
   bool has_fault_info = true;
   std::function<void(const Error&)> say_error;  // one line on the user's terminal or log
+  // Once all is ready, and where profiles go.
+  std::function<void(Pid target, const std::string& place)> say_start;
   std::function<void(const std::string&)> say_notice;
   std::function<void(const Summary&)> say_summary;
+  std::optional<int> log_stream;  // the descriptor that messages go to, if it is one of the user's
 };
 
 // Niceness and affinity of the calling process, as asked for.

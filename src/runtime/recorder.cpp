@@ -193,6 +193,7 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     return exit_status_of(error);
   }
   ChildEnd end(child->pid);
+  if (prepared) request.say_start(target.pid, prepared->destination->describe());
   if (prepared) supervise_child(*prepared, target, request, inbox, end);
   return end_like(end.wait_status());
 }
@@ -205,6 +206,7 @@ int run_attached(const PerfTarget& target, ProfilingRequest request) {
     request.say_error(prepared.error());
     return 1;
   }
+  request.say_start(target.pid, prepared->destination->describe());
   return supervise(*prepared, target, request, inbox);
 }
 

@@ -68,10 +68,12 @@ void close_descriptors(unsigned first, unsigned last) {
   for (unsigned fd = first; fd <= end; ++fd) ::close(static_cast<int>(fd));
 }
 
-void print_to_standard_error(std::string_view text) {
+void print_to_standard_error(std::string_view text) { print_to(STDERR_FILENO, text); }
+
+void print_to(int fd, std::string_view text) {
   WithoutBrokenPipes quiet;
   while (!text.empty()) {
-    ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+    ssize_t written = ::write(fd, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return;
     text.remove_prefix(static_cast<std::size_t>(written));

@@ -17,7 +17,8 @@ void fill_closed_standard_streams();
 // Closes all descriptors from `first` to `last`, both included.
 void close_descriptors(unsigned first, unsigned last = ~0U);
 
-// One write to standard error. Nobody there to read it is no reason to end: neither by SIGPIPE nor otherwise.
+// All of the text. Nobody there to read it is no reason to end: neither by SIGPIPE nor otherwise.
+void print_to(int fd, std::string_view text);
 void print_to_standard_error(std::string_view text);
 
 }  // namespace ddprof

@@ -172,6 +172,8 @@ void Supervisor::note(const End& end) {
   const bool has_failed = end.cause == WorkerEnd::crashed || end.cause == WorkerEnd::hung;
   const bool has_exported = shared_->continuity.legacy().sequence > exported_before_;
   failures_ = !has_failed ? 0 : has_exported ? 1 : failures_ + 1;
+  if (end.cause == WorkerEnd::memory)
+    return request_.say_notice("the profiler's worker reached --max-memory; another one takes over");
   if (!has_failed) return request_.say_notice("the profiler's worker is replaced as planned");
   if (has_told_) return;
   has_told_ = true;

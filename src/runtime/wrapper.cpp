@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "runtime/program.hpp"
 #include "runtime/standard_streams.hpp"
 #include "runtime/supervisor.hpp"
+#include "runtime/user_stream.hpp"
 
 namespace ddprof {
 
@@ -21,16 +23,20 @@ namespace {
 
 // The target never waits longer than this for its profiler.
 constexpr int kReadyTimeoutMilliseconds = 2000;
-constexpr std::string_view kReady = "ready";
+constexpr std::string_view kReady = "ready ";  // and where profiles go
+constexpr char kHintFollows = '\0';            // after the message of an error
 
-// The daemon keeps nothing of the user's but a terminal to print its summary on: whoever reads our standard
-// output through a pipe must see it end when the target ends.
-void let_go_of_the_users_descriptors(int keep, bool keep_output) {
-  bool has_terminal = ::isatty(STDERR_FILENO) == 1;
+// The daemon keeps nothing of the user's but what it prints to, and that only if nobody waits for its end:
+// whoever reads our standard output through a pipe must see it end when the target ends.
+void let_go_of_the_users_descriptors(int keep, const ProfilingRequest& request) {
+  const bool keep_output = static_cast<bool>(request.session.on_sample);
   UniqueFd null = open_nothing();
   ::dup2(null.get(), STDIN_FILENO);
-  if (!keep_output) ::dup2(null.get(), STDOUT_FILENO);
-  if (!has_terminal && !keep_output) ::dup2(null.get(), STDERR_FILENO);
+  for (int stream : {STDOUT_FILENO, STDERR_FILENO}) {
+    const bool is_terminal = stream == STDERR_FILENO && ::isatty(stream) == 1;  // for the summary
+    const bool is_log = request.log_stream == stream && UserStream(stream).may_be_held();
+    if (!keep_output && !is_terminal && !is_log) ::dup2(null.get(), stream);
+  }
   null.reset();
   close_descriptors(STDERR_FILENO + 1, static_cast<unsigned>(keep) - 1);
   close_descriptors(static_cast<unsigned>(keep) + 1);
@@ -53,23 +59,22 @@ void tell(int fd, std::string_view message) {
 [[noreturn]] void run_beside(Pid target, UniqueFd ready, ProfilingRequest request) {
   ::setsid();
   reset_signals();
-  let_go_of_the_users_descriptors(ready.get(), static_cast<bool>(request.session.on_sample));
+  let_go_of_the_users_descriptors(ready.get(), request);
   SignalInbox inbox({SIGTERM, SIGINT, SIGUSR1});
   PerfTarget perf_target = PerfTarget::command(target);
   auto limited = apply_limits(request);
   auto prepared =
       limited ? prepare(perf_target, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
-    const Error& error = prepared.error();
-    tell(ready.get(), error.message + (error.hint.empty() ? "" : "\n  try: " + error.hint));
+    tell(ready.get(), prepared.error().message + kHintFollows + prepared.error().hint);
     std::_Exit(1);
   }
-  tell(ready.get(), kReady);
+  tell(ready.get(), std::string(kReady) + prepared->destination->describe());
   ready.reset();
   std::_Exit(supervise(*prepared, perf_target, request, inbox));
 }
 
-// Reads what the profiler has to say before the target starts: "ready", or why not.
+// Reads what the profiler has to say before the target starts: that it is ready, or why not.
 std::string wait_until_ready(int fd) {
   std::string message;
   std::array<char, 1024> buffer;
@@ -81,8 +86,13 @@ std::string wait_until_ready(int fd) {
     ssize_t got = ::read(fd, buffer.data(), buffer.size());
     if (got <= 0) return message.empty() ? "the profiler ended unexpectedly" : message;
     message.append(buffer.data(), static_cast<std::size_t>(got));
-    if (message == kReady) return message;
   }
+}
+
+Error not_profiled(const std::string& answer) {
+  const std::size_t end = std::min(answer.find(kHintFollows), answer.size());
+  return with_hint(make_error(ErrorCode::failed, "running without profiling: {}", answer.substr(0, end)),
+                   end < answer.size() ? answer.substr(end + 1) : "");
 }
 
 // With init the kernel ends every process of the namespace, at once.
@@ -108,10 +118,14 @@ int run_wrapped(const std::vector<std::string>& program, ProfilingRequest reques
     answer = profiler.silent_child < 0 ? errno_error(errno, "fork").message : "";
     writer.reset();
     if (answer.empty()) answer = wait_until_ready(reader.get());
-    if (answer != kReady) end_silent_child(profiler);
+    if (!answer.starts_with(kReady)) end_silent_child(profiler);
   }
-  if (answer != kReady) request.say_error({ErrorCode::failed, "running without profiling: " + answer});
-  if (answer == kReady && ::getpid() == 1 && !request.session.period) request.say_error(no_last_profile());
+  if (answer.starts_with(kReady)) {
+    request.say_start(Pid{::getpid()}, answer.substr(kReady.size()));
+    if (::getpid() == 1 && !request.session.period) request.say_error(no_last_profile());
+  } else {
+    request.say_error(not_profiled(answer));
+  }
   return exec_limited(program, request.privileges, request.say_error);
 }
 

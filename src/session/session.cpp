@@ -20,6 +20,7 @@ constexpr Nanoseconds kLastPatience = 60s;  // and the time for uploads
 
 constexpr Nanoseconds kBetweenLooksAtBudgets = 1s;
 constexpr Nanoseconds kBetweenShrinks = 30s;
+constexpr Nanoseconds kBetweenSlowNotices = 10min;
 
 }  // namespace
 
@@ -98,10 +99,8 @@ Summary Session::run(const std::atomic<bool>& stop) {
 void Session::keep_within_budgets(Nanoseconds now) {
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooksAtBudgets;
-  if (auto factor = cpu_budget_.update(now, own_cpu_time())) {
-    collector_.slow_down(*factor);
-    if (cpu_) cpu_->slow_down(*factor);
-  }
+  const std::uint32_t before = cpu_budget_.factor();
+  if (auto factor = cpu_budget_.update(now, own_cpu_time())) slow_down(before, *factor, now);
   const MemoryState memory = judge_memory(own_memory_bytes(), options_.max_memory);
   if (memory == MemoryState::fine) return;
   if (now >= next_shrink_) {
@@ -112,6 +111,21 @@ void Session::keep_within_budgets(Nanoseconds now) {
     ::malloc_trim(0);
   } else if (memory == MemoryState::exceeded) {
     ending_ = WorkerEnd::memory;
+  }
+}
+
+// Told when it begins and when it is over, but not each time where it comes and goes.
+void Session::slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now) {
+  collector_.slow_down(factor);
+  if (cpu_) cpu_->slow_down(factor);
+  if (!options_.say_notice) return;
+  if (before == 1 && now >= next_slow_notice_) {
+    next_slow_notice_ = now + kBetweenSlowNotices;
+    is_slowness_told_ = true;
+    options_.say_notice(fmt::format("--max-cpu {:.0f} is reached: one of {} samples is taken",
+                                    options_.max_cpu * 100, factor));
+  } else if (factor == 1 && std::exchange(is_slowness_told_, false)) {
+    options_.say_notice("within --max-cpu again: every sample is taken");
   }
 }
 

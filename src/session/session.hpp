@@ -53,6 +53,7 @@ class Session {
 
   void begin();
   void keep_within_budgets(Nanoseconds now);
+  void slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now);
   Result<void> keep_cadence(Nanoseconds now, const EventHandler& dispatch);
   Result<void> pause(const EventHandler& dispatch);
   void finish(const EventHandler& dispatch);
@@ -92,6 +93,8 @@ class Session {
   Cadence cadence_;
   Nanoseconds next_look_{};  // at what we cost
   Nanoseconds next_shrink_{};
+  Nanoseconds next_slow_notice_{};
+  bool is_slowness_told_ = false;
   WorkerEnd ending_ = WorkerEnd::none;
   bool has_deep_stacks_ = false;
 };

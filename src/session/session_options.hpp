@@ -57,7 +57,8 @@ struct SessionOptions {
       on_stack;  // stack cases
   // When a period closes: the summary when it began, and now.
   std::function<void(const Summary& before, const Summary& after)> on_period;
-  std::function<void(const Summary&)> on_progress;  // about once a second, while there is something to do
+  std::function<void(const std::string&)> say_notice;  // --max-cpu is reached, or is no longer
+  std::function<void(const Summary&)> on_progress;     // about once a second, while there is something to do
 };
 
 }  // namespace ddprof

@@ -171,6 +171,18 @@ std::string closing_line(const Summary& summary) {
                      reasons.front().first, reasons.size() > 1 ? ", …" : "");
 }
 
+std::string end_line(const Summary& summary) {
+  std::string line = fmt::format("the end, after {:.1f} s: {}; {} profiles for {}",
+                                 std::chrono::duration<double>(summary.duration).count(),
+                                 closing_line(summary), with_thousands(summary.outcome.sent), summary.output);
+  if (const std::string text = undelivered(summary); !text.empty()) line += "; " + text;
+  if (summary.outcome.first_error) line += ": " + summary.outcome.first_error->message;
+  if (const std::string text = replacements(summary); !text.empty()) line += "; worker " + text;
+  if (summary.exact_cpu) line += fmt::format("; target {} of CPU", seconds(*summary.exact_cpu));
+  return line + fmt::format("; ddprof {} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
+                            static_cast<double>(summary.own_memory_bytes) / (1 << 20));
+}
+
 std::string render_summary(const Summary& summary) {
   std::string text = "ddprof: " + closing_line(summary) + "\n";
   auto add = [&text](std::string_view name, const std::string& value) {

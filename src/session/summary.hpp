@@ -55,6 +55,8 @@ void measure_self(Summary& summary);
 
 // "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)"
 std::string closing_line(const Summary& summary);
+// For a log, in one line: how long, how much, what was delivered where, what it cost.
+std::string end_line(const Summary& summary);
 // The closing line and what stands behind it, one line each.
 std::string render_summary(const Summary& summary);
 

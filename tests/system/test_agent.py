@@ -145,8 +145,8 @@ class Trouble(harness.SystemTest):
         self.assertEqual([post.tags["profile_seq"] for post in receiver.posts], [str(i) for i in range(len(receiver.posts))])
 
     def test_an_address_that_is_none(self):
-        result = self.ddprof("-U", "ftp://agent", "true")
-        self.assertNotEqual(result.returncode, 0)
+        result = self.ddprof("record", "-U", "ftp://agent", "true")
+        self.assertEqual(result.returncode, 2)
         self.assert_one_clear_line(result.stderr, "--url", "ftp://agent")
         result = self.ddprof("record", "-O", self.path("left_alone.pb.gz"), "true", env=dict(self.environment(), DD_TRACE_AGENT_URL="ftp://agent"))
         self.assertEqual(result.returncode, 0, result.stderr)

@@ -23,11 +23,25 @@ class Options(harness.SystemTest):
         self.assert_refused(["record", "--frequenzy", "10", "true"], "--frequenzy", "--frequency")
 
     def test_an_unknown_event_is_answered_with_the_nearest_one(self):
-        self.assert_refused(["-e", "sCPPU", "true"], "sCPPU", "sCPU")
+        self.assert_refused(["record", "-e", "sCPPU", "true"], "sCPPU", "sCPU")
         self.assert_refused(["record", "-e", "hINTS", "true"], "hINTS", "hINST")
 
     def test_an_unknown_preset_is_named(self):
-        self.assert_refused(["--preset", "cpu_onyl", "true"], "cpu_onyl", "cpu_only")
+        self.assert_refused(["record", "--preset", "cpu_onyl", "true"], "cpu_onyl", "cpu_only")
+
+    def test_a_wrapped_program_runs_whatever_its_settings(self):
+        """One line says why it is not profiled. Where it is not known where the program begins, or what it may do, nothing runs."""
+        program = ["sh", "-c", "echo ran; exit 7"]
+        for arguments, words in ((["-e", "nonsense"], "event nonsense"), (["-F", "many"], "frequency"), (["--preset", "x"], "preset"), (["-U", "ftp://x"], "--url")):
+            with self.subTest(arguments):
+                result = self.ddprof(*arguments, *program)
+                self.assertEqual((result.returncode, result.stdout), (7, "ran\n"))
+                self.assert_one_clear_line(result.stderr, "^ddprof: running without profiling: .*" + words)
+        result = self.ddprof(*program, env=dict(self.environment(), DD_PROFILING_NATIVE_EVENTS="nonsense"))
+        self.assertEqual((result.returncode, result.stdout), (7, "ran\n"))
+        for arguments in (["--no-such-option"], ["--drop-caps=perhaps"], ["-p", "1"]):
+            result = self.ddprof(*arguments, *program)
+            self.assertEqual((result.returncode, result.stdout), (2, ""))
 
     def test_numbers_that_make_no_sense_are_named(self):
         for arguments in (["-F", "0", "true"], ["-F", "many", "true"], ["-F", "-3", "true"], ["-d", "x", "-g"], ["-p", "x"], ["-p", "-5"],
@@ -70,19 +84,33 @@ class Output(harness.SystemTest):
             self.assertRegex(result.stderr, "(?i)" + word)
         self.assertEqual(result.returncode, 7, "the exit status is the target's, profile or not")
 
+    def assert_refused_unless_wrapped(self, output, *words, prefix=lambda command: command):
+        """`record` has not begun, and says what to correct; a wrapped program runs in any case."""
+        program = ["-O", output, "--", "sh", "-c", "echo ran; exit 7"]
+        recorded = self.run_command(prefix([self.binary, "record", *program]))
+        self.assertEqual((recorded.returncode, recorded.stdout), (2, ""), recorded.stderr)
+        self.assert_one_clear_line(recorded.stderr, *words)
+        wrapped = self.run_command(prefix([self.binary, *program]))
+        self.assert_target_ran_and_loss_was_said(wrapped, "running without profiling", *words)
+        self.assertEqual(len(wrapped.stderr.splitlines()), 1, wrapped.stderr)
+
     def test_a_folder_that_may_not_be_written(self):
         folder = self.path("locked")
         os.mkdir(folder, 0o755)
-        command = [self.binary, "record", "-O", os.path.join(folder, "x.pb.gz"), "--", "sh", "-c", "echo ran; exit 7"]
         if not harness.IS_ROOT:
             os.chmod(folder, 0o555)
         with harness.paranoid(2):
-            result = self.run_command(harness.unprivileged(command))
-        self.assert_target_ran_and_loss_was_said(result, "locked", "permission denied")
+            for output in ("x.pb.gz", "new/"):
+                self.assert_refused_unless_wrapped(os.path.join(folder, output), "locked", "permission denied", prefix=harness.unprivileged)
 
     def test_a_folder_that_does_not_exist(self):
-        result = self.ddprof("record", "-O", self.path("no/such/folder/x.pb.gz"), "--", "sh", "-c", "echo ran; exit 7")
-        self.assert_target_ran_and_loss_was_said(result, "no/such/folder", "no such file or directory|does not exist")
+        self.assert_refused_unless_wrapped(self.path("no/such/folder/x.pb.gz"), "no/such/folder", "no such file or directory")
+
+    def test_attaching_is_refused_too(self):
+        for output, words in ((self.path("x.html"), "html"), (self.path("no/such/x.pb.gz"), "no such file")):
+            result = self.ddprof("-p", str(os.getpid()), "-d", "1", "-O", output)
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assert_one_clear_line(result.stderr, words)
 
     def test_a_full_disk(self):
         if not harness.IS_ROOT:
@@ -105,9 +133,8 @@ class Output(harness.SystemTest):
         self.assertFalse(os.path.exists(path) and os.path.getsize(path) > 0, "half a profile was left behind")
 
     def test_an_extension_that_means_nothing(self):
-        result = self.ddprof("record", "-O", self.path("x.jpeg"), "--", "sh", "-c", "echo ran; exit 7")
-        self.assertRegex(result.stderr, r"(?i)jpeg")
-        self.assertRegex(result.stderr, r"\.pb\.gz")
+        self.assert_refused_unless_wrapped(self.path("x.jpeg"), r"jpeg", r"\.pb\.gz")
+        self.assert_refused_unless_wrapped(self.path("x.html"), r"html", r"\.folded")
 
 
 class Limits(harness.SystemTest):

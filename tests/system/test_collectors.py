@@ -199,8 +199,8 @@ class Collectors(harness.SystemTest):
 
     def test_an_address_that_is_none(self):
         for option in ("--otlp-endpoint", "--otlp-profiles-endpoint", "--pyroscope-url"):
-            result = self.ddprof(option, "collector:4317", "true")
-            self.assertNotEqual(result.returncode, 0)
+            result = self.ddprof("record", option, "collector:4317", "true")
+            self.assertEqual(result.returncode, 2)
             self.assert_one_clear_line(result.stderr, option, "collector:4317")
         result = self.ddprof("record", "-O", self.path("left_alone.pb.gz"), "true",
                              env=dict(self.environment(), OTEL_EXPORTER_OTLP_ENDPOINT="http://collector:4317", OTEL_EXPORTER_OTLP_PROTOCOL="grpc"))

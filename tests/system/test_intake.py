@@ -141,10 +141,11 @@ class Intake(IntakeTest):
             with open(path, "rb") as file:
                 self.assertNotIn(KEY.encode(), file.read(), path)
 
-    def test_without_a_key_nothing_starts(self):
+    def test_without_a_key_nothing_is_profiled(self):
         for options in ([], ["--api-key", "tooshort"]):
-            result = self.ddprof("--agentless", *options, "/bin/true")
-            self.assertNotEqual(result.returncode, 0)
+            self.assertEqual(self.ddprof("record", "--agentless", *options, "/bin/true").returncode, 2)
+            result = self.ddprof("--agentless", *options, self.puppet("cold_exit"), "code", "7")
+            self.assertEqual(result.returncode, 7)
             self.assert_one_clear_line(result.stderr, "API key", "DD_API_KEY")
             self.assertNotIn("tooshort", result.stderr)
 
@@ -274,17 +275,16 @@ class AgentThatNobodyNamed(IntakeTest):
             self.skipTest("no mount namespace to put a socket in")
         result = self.run_command([*inside, self.binary, *self.split(0.3)], env=self.searching())
         self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertRegex(result.stderr, r"^ddprof: version .*; a profile every 59 s goes to unix:///var/run/datadog/apm.socket, an agent that was found on this machine\n$")
         self.wait_until_profiler_ends()
         self.assertEqual((len(receiver.posts), receiver.problems), (1, []))
 
-    def test_a_service_that_has_no_agent_is_told_so_once(self):
+    def test_a_service_that_has_no_agent_is_told_so_at_every_start(self):
         environment = dict(self.environment(), XDG_STATE_HOME=self.path("told"))
-        said = []
         for _ in range(2):
-            said.append(self.ddprof(self.puppet("split"), "1", "0.3", env=environment).stderr)
+            said = self.ddprof(self.puppet("split"), "1", "0.3", env=environment).stderr
             self.wait_until_profiler_ends()
-        self.assertRegex(said[0], r"^ddprof: no agent: profiles are kept on this machine; ddprof report .*pb\.gz\n$")
-        self.assertEqual(said[1], "")
+            self.assertRegex(said, r"^ddprof: version [\d.]+, profiling \S+split \(PID \d+\); no agent: profiles are kept in %s/ddprof/split-\S+-\*\.pb\.gz, every 59 s\n$" % self.path("told"))
 
     def test_without_one_profiles_stay_here(self):
         """One line says how to look at them, and is right."""

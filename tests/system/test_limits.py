@@ -15,6 +15,7 @@ class Limits(harness.SystemTest):
     def test_fewer_samples_within_a_cpu_budget_and_the_same_shares(self):
         recording = self.record([self.puppet("split"), "2", "8"], ["-F", "24999", "--max-cpu", "1"])
         self.assertRegex(recording.stderr, r"slowed +one of \d+ samples is taken")
+        self.assertRegex(recording.stderr, r"(?m)^ddprof: --max-cpu 1 is reached: one of \d+ samples is taken$")
         self.assertTrue(any("slowed down" in comment for comment in recording.profile.comments))
         total = recording.cpu_ns()
         self.assertAlmostEqual(total / 1e9, 16, delta=0.3)

@@ -53,7 +53,7 @@ class Manners(harness.SystemTest):
         inside = folder or self.folder
         profile = "%d.pb.gz" % next(self.numbers)
         _, plain = self.report(prefix, folder, **options)
-        result, wrapped = self.report([*prefix, inside + "/ddprof", "-O", inside + "/" + profile], folder, **options)
+        result, wrapped = self.report([*prefix, inside + "/ddprof", "-q", "-O", inside + "/" + profile], folder, **options)
         self.assertEqual(change(wrapped), change(plain))
         if said:
             self.assert_one_clear_line(result.stderr, said)
@@ -268,7 +268,7 @@ class Places(Manners):
         """In a mount namespace that nobody else sees, and deleted by itself as soon as it runs."""
         path = self.path("gone.pb.gz")
         delete_and_run = "exec 9</mnt/program; rm /mnt/program; exec /proc/self/fd/9 1 0.5"
-        script = 'mount -t tmpfs tmpfs /mnt && cp "%s" /mnt/program && exec "%s" -F 499 -O "%s" sh -c "%s"' % (self.puppet("split"), self.binary, path, delete_and_run)
+        script = 'mount -t tmpfs tmpfs /mnt && cp "%s" /mnt/program && exec "%s" -q -F 499 -O "%s" sh -c "%s"' % (self.puppet("split"), self.binary, path, delete_and_run)
         result = self.run_command(["unshare", "--mount", "--", "sh", "-c", script])
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.wait_until_profiler_ends()
@@ -285,7 +285,7 @@ class FirstProcess(Manners):
     def test_leaves_the_profiles_of_the_periods_that_it_lived_through(self):
         folder = self.path("periods")
         os.makedirs(folder, exist_ok=True)
-        result = self.run_command([*IN_PID_NAMESPACE, self.binary, "-u", "1", "-O", folder, self.puppet("split"), "1", "3"])
+        result = self.run_command([*IN_PID_NAMESPACE, self.binary, "-q", "-u", "1", "-O", folder, self.puppet("split"), "1", "3"])
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         profiles = sorted(name for name in os.listdir(folder) if name.endswith(".pb.gz"))
         self.assertTrue(profiles)
@@ -332,7 +332,7 @@ class Starters(Manners):
         """When its child ends so does tini, and with it everything in the namespace: profiles of whole periods are what is left."""
         self.needs("tini")
         _, plain = self.report([*IN_PID_NAMESPACE, "tini", "--"])
-        result, wrapped = self.report([*IN_PID_NAMESPACE, "tini", "--", self.binary, "-O", self.path("tini.pb.gz")])
+        result, wrapped = self.report([*IN_PID_NAMESPACE, "tini", "--", self.binary, "-q", "-O", self.path("tini.pb.gz")])
         self.assertEqual((without_namespace_numbers(wrapped), result.stderr), (without_namespace_numbers(plain), ""))
 
     @harness.needs_root

@@ -58,7 +58,7 @@ class Privileges(harness.SystemTest):
     def profiled(self, *options):
         """A wrapped run with a look at the capabilities of target and profiler while both are at work."""
         path = self.path("%d.pb.gz" % next(self.numbers))
-        target = subprocess.Popen([self.binary, *options, "-F", "499", "-O", path, self.puppet("split"), "1", "2"], cwd=self.folder, env=self.environment(),
+        target = subprocess.Popen([self.binary, *options, "-q", "-F", "499", "-O", path, self.puppet("split"), "1", "2"], cwd=self.folder, env=self.environment(),
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(target.kill)
         harness.wait_for(lambda: os.readlink("/proc/%d/exe" % target.pid) == self.puppet("split"), 20, "the target to run")

@@ -182,8 +182,8 @@ class Tls(harness.SystemTest):
         empty = self.path("empty.pem")
         open(empty, "w").close()
         for file, words in ((self.path("missing.pem"), "No such file"), (empty, "holds none")):
-            result = self.ddprof("--ca-file", file, "true")
-            self.assertNotEqual(result.returncode, 0)
+            result = self.ddprof("record", "--ca-file", file, "true")
+            self.assertEqual(result.returncode, 2)
             self.assert_one_clear_line(result.stderr, "--ca-file", words, "try: .*PEM")
             result = self.ddprof("record", "-O", self.path("all_the_same.pb.gz"), "true", env=dict(self.environment(), DD_PROFILING_CA_FILE=file))
             self.assertEqual(result.returncode, 0, result.stderr)
