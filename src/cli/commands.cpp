@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cli/attach_choice.hpp"
 #include "cli/command_table.hpp"
 #include "cli/completion.hpp"
 #include "cli/config_file.hpp"
@@ -100,9 +101,22 @@ int run_profiling(const Options& given) {
   ProfilingRequest request = make_profiling_request(options);
   if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));
   if (has_program) return run_recorded(options.program, std::move(request));
-  PerfTarget target = options.pid ? PerfTarget::process(Pid{static_cast<std::int32_t>(*options.pid)})
-                                  : PerfTarget::whole_host();
+  const PerfTarget target = is_attaching(options)
+                                ? PerfTarget::processes(options.attached.pids, options.children)
+                                : PerfTarget::whole_host();
   return run_attached(target, std::move(request));
+}
+
+int find_and_profile(Options options) {
+  if (is_attaching(options) && options.enable) {
+    auto choice = choose_processes(options, ProcessSearch());
+    if (!choice) {
+      say_error(choice.error());
+      return 1;
+    }
+    options.attached = std::move(choice).value();
+  }
+  return run_profiling(options);
 }
 
 }  // namespace
@@ -147,7 +161,7 @@ int run_command(const Options& options) {
   choose_timeline(complete);
   const int printed = options.show_config ? print_output(show_config(with_automatic_values(complete))) : 0;
   if (options.command == Command::configuration) return printed;  // else the program runs in any case
-  return run_profiling(complete);
+  return find_and_profile(std::move(complete));
 }
 
 }  // namespace ddprof

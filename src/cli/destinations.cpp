@@ -29,6 +29,7 @@ std::string name_of_target(const Options& options, Pid target) {
     return path.substr(path.rfind('/') + 1);
   }
   if (options.global) return "host";
+  if (!options.attached.name.empty()) return options.attached.name;
   auto comm = read_file(fmt::format("/proc/{}/comm", to_int(target)));
   return comm ? comm->substr(0, comm->rfind('\n')) : "process";
 }

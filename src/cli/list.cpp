@@ -15,7 +15,7 @@
 #include "cli/profiling_request.hpp"
 #include "cli/report_command.hpp"
 #include "cli/terminal.hpp"
-#include "report/format.hpp"
+#include "encode/human_value.hpp"
 
 namespace ddprof {
 

@@ -193,7 +193,7 @@ TEST(Options, TargetsExcludeEachOther) {
   EXPECT_THAT(failure({}).message, HasSubstr("nothing to profile"));
   EXPECT_THAT(failure({"record"}).message, HasSubstr("nothing to profile"));
   EXPECT_THAT(failure({"--"}).message, HasSubstr("nothing to profile"));
-  EXPECT_EQ(failure({"-p", "0"}).message, "--pid 0: must be a whole number from 1 to 4194304");
+  EXPECT_EQ(failure({"-p", "0"}).message, "--pid 0: must be whole numbers from 1 to 4194304, or name:GLOB");
 }
 
 TEST(Options, DurationIsForThoseWhoStayInFront) {

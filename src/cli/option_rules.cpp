@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "cli/attach_choice.hpp"
 #include "cli/completion.hpp"
 #include "cli/intake_rules.hpp"
 #include "cli/option_table.hpp"
@@ -27,10 +28,11 @@ constexpr std::string_view kNoAllocations = "allocation profiling is not in this
 
 Result<void> choose_command(Options& options) {
   const bool has_program = !options.program.empty();
-  if (options.pid && options.global) return usage_error("-p and -g: choose one");
-  if (options.pid && has_program) {
-    return usage_error(fmt::format("-p {}: a running process is profiled; {} cannot be started too",
-                                   *options.pid, options.program[0]),
+  const bool is_attached = is_attaching(options);
+  TRY(check_attach(options));
+  if (is_attached && has_program) {
+    return usage_error(fmt::format("{}: a running process is profiled; {} cannot be started too",
+                                   attach_text(options), options.program[0]),
                        "leave out -p or the program");
   }
   if (options.global && has_program) {
@@ -38,16 +40,16 @@ Result<void> choose_command(Options& options) {
         fmt::format("-g: every process is profiled; {} cannot be started too", options.program[0]),
         "leave out -g or the program");
   }
-  const bool has_target = has_program || options.pid || options.global;
+  const bool has_target = has_program || is_attached || options.global;
   if (!has_target) {
     if (options.show_config || !options.capture_config.empty()) {
       options.command = Command::configuration;
       return {};
     }
-    return usage_error("nothing to profile: name a program, -p PID or -g", "ddprof --help");
+    return usage_error("nothing to profile: name a program, -p PID, --container NAME or -g", "ddprof --help");
   }
   if (options.command == Command::record) return {};
-  if (options.pid) options.command = Command::attach;
+  if (is_attached) options.command = Command::attach;
   if (options.global) options.command = Command::global;
   return {};
 }
@@ -63,8 +65,8 @@ Result<std::vector<EventSpec>> gather_events(const Options& options) {
   }
   const bool preset_is_default = origin_of(options, "preset").kind == Origin::Kind::default_value;
   if (preset_is_default && !events.empty()) return events;
-  const bool is_attaching = options.pid || options.global;
-  for (EventSpec& event : TRY(preset_events(options.preset, is_attaching))) {
+  const bool is_running = is_attaching(options) || options.global;
+  for (EventSpec& event : TRY(preset_events(options.preset, is_running))) {
     const bool is_given = std::any_of(events.begin(), events.end(),
                                       [&](const EventSpec& other) { return other.name == event.name; });
     if (!is_given) events.push_back(std::move(event));
@@ -140,7 +142,7 @@ void choose_service(Options& options) {
   if (!options.program.empty()) {
     options.service = file_name(options.program[0]);
     origin.detail = "the program's name";
-  } else if (options.pid) {
+  } else if (is_attaching(options)) {
     origin.detail = "the process's name";
   } else {
     options.service = kOriginalService;

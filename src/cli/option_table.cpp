@@ -18,8 +18,13 @@ constexpr std::int64_t kMaxSeconds = 1'000'000'000;
 // clang-format off
 const auto kRows = std::to_array<OptionRow>({
     // What to profile
-    {.name = "pid", .letter = 'p', .slot = &Options::pid, .value = "PID", .group = Group::target,
-     .help = "attach to a running process, all its threads", .low = 1, .high = 4194304, .command_line_only = true},
+    {.name = "pid", .letter = 'p', .slot = &Options::pids, .value = "PID", .group = Group::target,
+     .help = "attach to running processes and their children: a number, 12,34 or name:GLOB; repeatable", .command_line_only = true},
+    {.name = "container", .slot = &Options::container, .value = "NAME", .group = Group::target,
+     .help = "attach to all processes of a container: the beginning of its id, its host name, or its pod's", .command_line_only = true},
+    {.name = "children", .slot = &Options::children, .group = Group::target, .level = Level::extended,
+     .help = "also what the processes of -p have started and will start; --no-children: their threads alone", .takes_word = true,
+     .command_line_only = true},
     {.name = "global", .letter = 'g', .slot = &Options::global, .group = Group::target,
      .help = "every process on this machine", .command_line_only = true},
     {.name = "duration", .letter = 'd', .slot = &Options::duration_seconds, .value = "SECONDS", .group = Group::target,

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ids.hpp"
 #include "collect/event_spec.hpp"
 #include "export/datadog_forms.hpp"
 #include "export/intake_address.hpp"
@@ -15,9 +16,9 @@ namespace ddprof {
 // What the user asked ddprof to do.
 enum class Command : std::uint8_t {
   wrap,           // ddprof [options] program…: become the program, profile it from the side
-  attach,         // ddprof -p PID
+  attach,         // ddprof -p PID or --container NAME
   global,         // ddprof -g
-  record,         // ddprof record …: stay in front; the target is `program`, `pid` or `global`
+  record,         // ddprof record …: stay in front; the target is `program`, `pids`, `container` or `global`
   report,         // ddprof report [FILE|DIR…]
   list,           // ddprof list [DIR]: what profiles are kept
   convert,        // ddprof convert IN OUT
@@ -59,6 +60,12 @@ struct Origin {
   std::string detail = {};  // "ddprof.toml:3", "DD_SERVICE", "the program's name"
 };
 
+// The running processes that are meant by -p or --container.
+struct AttachChoice {
+  std::vector<Pid> pids;  // the most important one first
+  std::string name;       // what they are called by; empty: as the first process
+};
+
 // Every setting with its effective value. The defaults here are the defaults of the option table: a
 // default-made Options is what parsing nothing yields. Plain values; where each came from is in `origins`.
 struct Options {
@@ -68,7 +75,9 @@ struct Options {
   Command topic = Command::wrap;     // help: of this command
 
   // Target
-  std::optional<std::int64_t> pid;
+  std::vector<std::string> pids;  // as given: "12,34", "name:nginx"; see AttachChoice
+  std::string container;          // of which all processes are attached to
+  bool children = true;           // also of what these have started and will start
   bool global = false;
   std::vector<std::string> include, exclude;  // with -g: conditions on processes, see ProcessCondition
   std::int64_t maximum_pids = 100;            // -1: no limit
@@ -167,6 +176,7 @@ struct Options {
   std::string to;  // the format; empty: by the extension of the file
 
   // What the settings mean together.
+  AttachChoice attached;  // known when profiling begins
   std::vector<EventSpec>
       events;                   // from event_texts, else from the preset; never empty for a profiling command
   bool samples_kernel = false;  // known once the events are open
@@ -176,5 +186,10 @@ struct Options {
 
   std::vector<Origin> origins;  // by position in option_table(); empty: all defaults
 };
+
+// Whether running processes are profiled.
+[[nodiscard]] inline bool is_attaching(const Options& options) {
+  return !options.pids.empty() || !options.container.empty();
+}
 
 }  // namespace ddprof

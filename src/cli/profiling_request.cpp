@@ -41,7 +41,7 @@ void choose_processes(const Options& options, SessionOptions& session) {
 // A program that is wrapped takes over our own process.
 Pid target_of(const Options& options) {
   if (options.global) return Pid{};
-  return Pid{options.pid ? static_cast<std::int32_t>(*options.pid) : ::getpid()};
+  return options.attached.pids.empty() ? Pid{::getpid()} : options.attached.pids.front();
 }
 
 // Naming and sending spread what they need over some of the period, in place of a burst that whoever runs

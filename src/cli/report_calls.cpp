@@ -5,7 +5,7 @@
 #include "cli/annotate_target.hpp"
 #include "encode/display_text.hpp"
 #include "cli/report_sections.hpp"
-#include "report/format.hpp"
+#include "encode/human_value.hpp"
 
 namespace ddprof {
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "cli/attach_choice.hpp"
 #include "cli/destinations.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
@@ -63,7 +64,7 @@ std::string origin_text(const Options& options, const OptionRow& row, bool has_v
 
 std::string program_text(const Options& options) {
   if (!options.program.empty()) return fmt::format("{}", fmt::join(options.program, " "));
-  if (options.pid) return fmt::format("process {}", *options.pid);
+  if (is_attaching(options)) return attach_text(options);
   return options.global ? "every process" : "-";
 }
 

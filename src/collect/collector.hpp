@@ -140,6 +140,8 @@ class Collector {
   }
   // Exact value of event `event` over all tasks followed so far, living ones included; none if unknown (-g).
   virtual std::optional<std::int64_t> exact_total(std::uint32_t event) = 0;
+  // The processes that are followed now. Records tell of later ones. None for the whole host.
+  [[nodiscard]] virtual std::vector<Pid> processes() const { return {}; }
   // True once no followed task can produce samples any more (all have exited).
   virtual bool is_finished() = 0;
   [[nodiscard]] virtual CollectorCounters counters() const = 0;

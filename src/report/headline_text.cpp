@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/format.hpp"
+#include "encode/human_value.hpp"
 #include "report/headline.hpp"
 
 namespace ddprof {

@@ -68,14 +68,15 @@ Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingReque
   PreparedProfiling prepared;
   prepared.collector = TRY(PerfCollector::open(target, request.perf));
   if (target.kind == PerfTarget::Kind::about_to_exec)
-    prepared.charged = std::make_shared<ChargedTime>(target.pid);
+    prepared.charged = std::make_shared<ChargedTime>(target.root());
   // All that needs rights is open. Without capabilities only its own user may look at the target; whether
   // that user can write profiles is seen here and not after the first period.
   if (request.privileges.drops_capabilities) {
     TRY(limit_privileges(request.privileges));
-    if (target.kind == PerfTarget::Kind::running_process) TRY(check_may_look_at(target.pid));
+    if (target.kind == PerfTarget::Kind::running)
+      for (const Pid pid : prepared.collector->processes()) TRY(check_may_look_at(pid));
   }
-  prepared.destination = TRY(request.make_destination(target.pid, prepared.collector->samples_kernel()));
+  prepared.destination = TRY(request.make_destination(target.root(), prepared.collector->samples_kernel()));
   return prepared;
 }
 
@@ -88,7 +89,7 @@ SessionOptions session_options(const PreparedProfiling& prepared, const PerfTarg
     options.notices.emplace_back(
         "kernel functions have no names: those need CAP_SYSLOG, which --drop-caps gave up, or "
         "kernel.perf_event_paranoid <= 1 with kernel.kptr_restrict 0");
-  if (target.kind != PerfTarget::Kind::everything) options.root = target.pid;
+  options.roots = target.pids;
   options.is_started_by_us = target.kind == PerfTarget::Kind::about_to_exec;
   // Whoever is not the target's parent asks /proc.
   if (!options.charged_cpu && prepared.charged) {

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -166,6 +167,15 @@ void supervise_child(PreparedProfiling& prepared, const PerfTarget& target, Prof
   supervisor->run();
 }
 
+// At once, and not at the end: whoever asked for them may want to stop here.
+void say_who_is_missing(const std::vector<Error>& refused, const ProfilingRequest& request) {
+  constexpr std::size_t kSaid = 3;
+  for (std::size_t i = 0; i < std::min(refused.size(), kSaid); ++i) request.say_error(refused[i]);
+  if (refused.size() > kSaid)
+    request.say_error(make_error(ErrorCode::permission_denied, "{} more processes cannot be attached to",
+                                 refused.size() - kSaid));
+}
+
 }  // namespace
 
 int run_recorded(const std::vector<std::string>& program, ProfilingRequest request) {
@@ -193,7 +203,7 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     return exit_status_of(error);
   }
   ChildEnd end(child->pid);
-  if (prepared) request.say_start(target.pid, prepared->destination->describe());
+  if (prepared) request.say_start(target.root(), prepared->destination->describe());
   if (prepared) supervise_child(*prepared, target, request, inbox, end);
   return end_like(end.wait_status());
 }
@@ -206,7 +216,8 @@ int run_attached(const PerfTarget& target, ProfilingRequest request) {
     request.say_error(prepared.error());
     return 1;
   }
-  request.say_start(target.pid, prepared->destination->describe());
+  request.say_start(target.root(), prepared->destination->describe());
+  say_who_is_missing(prepared->collector->refused(), request);
   return supervise(*prepared, target, request, inbox);
 }
 

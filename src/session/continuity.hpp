@@ -34,6 +34,8 @@ struct Legacy {
   std::int64_t sampled = 0;
   std::int64_t stolen_before = 0;  // the run
   bool has_children = false;
+  bool has_busy_root = false;  // see IdleRoots
+  bool has_busy_child = false;
   // For the summary.
   std::array<std::int64_t, kLosses> losses{};
   std::int64_t looked_at = 0;

@@ -21,10 +21,10 @@ CpuAccount::CpuAccount(std::uint32_t event, const SessionOptions& options, const
       processes_(processes),
       ledger_(options.events[event].sample_value(), options.samples_kernel) {}
 
-void CpuAccount::start() {
+void CpuAccount::start(std::span<const Pid> first) {
   started_ = monotonic_now();
   stolen_before_ = stolen_time();
-  if (options_.root) thread_times_.start_from(*options_.root);
+  for (const Pid pid : first) thread_times_.start_from(pid);
 }
 
 void CpuAccount::resume(const Legacy& legacy) {
@@ -119,7 +119,7 @@ std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_fina
   bool needs_living = is_final || ledger_.unexplained(told_by_tasks) > 0;
   // What /proc says of a thread includes the pauses: then the rest is told by process.
   if (needs_living && estimated_ == 0 && !options_.window) living = thread_times_.read(processes_);
-  Pid root = options_.root.value_or(Pid{});
+  Pid root = options_.roots.empty() ? Pid{} : options_.roots.front();
   ThreadKey rest{root, static_cast<Tid>(to_int(root))};
   add_entries(ledger_.close_living(told_by_tasks, living, rest, is_final), aggregator);
   estimated_before_ += estimate;

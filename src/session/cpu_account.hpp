@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "collect/collector.hpp"
 #include "process/process_table.hpp"
@@ -29,7 +30,8 @@ class CpuAccount {
   CpuAccount(std::uint32_t event, const SessionOptions& options, const ColumnLayout& columns,
              Collector& collector, const ProcessTable& processes);
 
-  void start();
+  // `first` are the processes that are there already.
+  void start(std::span<const Pid> first);
   // Goes on where an earlier worker stopped, whether it meant to or not.
   void resume(const Legacy& legacy);
   void bequeath(Legacy& legacy) const;

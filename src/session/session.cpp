@@ -35,6 +35,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       inherited_(continuity_.legacy()),
       finisher_(destination, options_.naming, continuity_, options_.exit_timeout),
       cpu_budget_(options_.max_cpu),
+      idle_roots_(options_.is_started_by_us ? std::vector<Pid>() : options_.roots),
       cadence_(options_.period, options_.window) {
   // What the kernel charges goes on in the pauses.
   if (cadence_.has_pauses()) options_.charged_cpu = nullptr;
@@ -50,7 +51,10 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
 
 Summary Session::run(const std::atomic<bool>& stop) {
   begin();
-  if (options_.root && !options_.is_started_by_us) processes_.find_or_read(*options_.root);
+  if (!options_.is_started_by_us) {
+    for (const Pid pid : first_processes()) processes_.find_or_read(pid);
+    idle_roots_.name(processes_);
+  }
 
   std::uint64_t samples = 0;
   std::uint64_t others = 0;
@@ -148,6 +152,7 @@ void Session::handle(const SampleEvent& sample) {
   if (cpu_) cpu_->add(sample);
 
   summary_.stacks++;
+  idle_roots_.add(sample.pid);
   if (context != nullptr) summary_.contexts++;
   has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
   if (stack.reason != StopReason::complete)

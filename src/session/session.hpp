@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "collect/collector.hpp"
 #include "export/destination.hpp"
@@ -17,6 +18,7 @@
 #include "session/columns.hpp"
 #include "session/cpu_account.hpp"
 #include "session/finisher.hpp"
+#include "session/idle_roots.hpp"
 #include "session/pace.hpp"
 #include "session/process_choice.hpp"
 #include "session/session_options.hpp"
@@ -51,6 +53,8 @@ class Session {
     if (cpu_) cpu_->add(event);
   }
 
+  [[nodiscard]] bool is_whole_host() const { return options_.roots.empty(); }
+  [[nodiscard]] std::vector<Pid> first_processes() const;
   void begin();
   void keep_within_budgets(Nanoseconds now);
   void slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now);
@@ -70,8 +74,8 @@ class Session {
   ProcFileProvider provider_;
   FileRegistry files_{provider_};
   ProcessTable processes_{
-      files_, options_.root ? ProcessTable::Follows::one_target : ProcessTable::Follows::whole_host};
-  ProcessChoice choice_{processes_, {!options_.root, options_.filter, options_.max_processes}};
+      files_, is_whole_host() ? ProcessTable::Follows::whole_host : ProcessTable::Follows::one_target};
+  ProcessChoice choice_{processes_, {is_whole_host(), options_.filter, options_.max_processes}};
   CodeIndex code_{files_};
   StackBuilder stacks_;
   ThreadContexts contexts_;
@@ -83,6 +87,7 @@ class Session {
   Legacy inherited_;  // from earlier workers of this run
   Finisher finisher_;
   CpuBudget cpu_budget_;
+  IdleRoots idle_roots_;
   Summary summary_;
   Summary told_;  // as it was when the last period closed
   Nanoseconds started_{};

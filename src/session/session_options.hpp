@@ -23,8 +23,8 @@ namespace ddprof {
 
 struct SessionOptions {
   std::vector<EventSpec> events;  // as the collector was opened with
-  std::optional<Pid> root;        // the process that was started or attached to; none: the whole host
-  bool is_started_by_us = false;  // root is about to exec: nothing of it needs to be read from /proc
+  std::vector<Pid> roots;         // the processes that were started or attached to; none: the whole host
+  bool is_started_by_us = false;  // the root is about to exec: nothing of it needs to be read from /proc
   bool samples_kernel = true;
   std::optional<std::chrono::seconds> period;  // close a profile this often; none: one for the whole run
   // Only so much of every period is looked at, from its beginning; none: all of it. The collector was opened

@@ -27,7 +27,8 @@ void Session::begin() {
       summary_.stopped[{static_cast<StopReason>(reason), ""}] = inherited_.stopped[reason];
   }
   choice_.resume(inherited_.excluded, inherited_.over_limit);
-  if (cpu_) is_first ? cpu_->start() : cpu_->resume(inherited_);
+  if (cpu_) is_first ? cpu_->start(first_processes()) : cpu_->resume(inherited_);
+  idle_roots_.resume(inherited_);
   update_summary();
   told_ = summary_;
   if (is_first) {
@@ -35,6 +36,12 @@ void Session::begin() {
     inherited_.period_started = now.count();
     continuity_.commit(inherited_);
   }
+}
+
+// What no record tells the beginning of.
+std::vector<Pid> Session::first_processes() const {
+  std::vector<Pid> followed = options_.is_started_by_us ? std::vector<Pid>() : collector_.processes();
+  return followed.empty() ? options_.roots : followed;
 }
 
 Result<void> Session::keep_cadence(Nanoseconds now, const EventHandler& dispatch) {
@@ -125,6 +132,7 @@ Legacy Session::bequeath(Nanoseconds end) const {
   legacy.lost_records = summary_.collector.lost_records;
   legacy.throttled = summary_.collector.throttled;
   if (cpu_) cpu_->bequeath(legacy);
+  idle_roots_.bequeath(legacy);
   return legacy;
 }
 
@@ -170,6 +178,8 @@ void Session::update_summary() {
   summary_.engine = collector_.describe();
   summary_.notices = options_.notices;
   for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
+  if (std::string notice = idle_roots_.notice(); !notice.empty())
+    summary_.notices.push_back(std::move(notice));
   if (cpu_) {
     summary_.exact_cpu = cpu_->totals().exact;
     summary_.sampled_cpu = cpu_->totals().sampled;

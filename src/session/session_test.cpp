@@ -80,7 +80,7 @@ class SessionTest : public ::testing::Test {
  protected:
   SessionTest() {
     options.events = {default_cpu_event()};
-    options.root = kPid;
+    options.roots = {kPid};
     options.is_started_by_us = true;
   }
 
@@ -253,7 +253,7 @@ TEST_F(SessionTest, WhatTheKernelChargesInPausesDoesNotCount) {
   options.period = std::chrono::seconds(3600);
   options.window = std::chrono::seconds(0);
   options.charged_cpu = [](std::int64_t counted, bool) { return counted + 100 * kPeriod; };
-  options.root = Pid{::getpid()};
+  options.roots = {Pid{::getpid()}};
   collector.batches = {std::vector<CollectorEvent>(10, sample()), {}};
   collector.total = 10 * kPeriod;
   run();

@@ -48,11 +48,11 @@ Result<void> Attacher::total_task(Tid tid, std::uint32_t event, std::size_t posi
       open_perf_event(planned.totals_attr, to_int(tid), totals_rings_.cpus()[position], planned.spec.name));
   TRY(totals_rings_.redirect(fd.get(), position));
   if (!planned.totals_attr.enable_on_exec) TRY(enable(fd.get()));
-  return slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::task_totals});
+  return slots_.add(
+      {.fd = std::move(fd), .event = event, .tid = tid, .position = position, .role = SlotRole::task_totals});
 }
 
-Result<std::vector<Tid>> Attacher::sample_process(Pid pid) {
-  std::vector<Tid> attached;
+Result<void> Attacher::sample_threads(Pid pid, std::vector<AttachedTask>& attached) {
   absl::flat_hash_set<std::int32_t> tried;
   constexpr int kMaxListings =
       100;  // a process that creates threads faster than this is followed by inheritance
@@ -63,21 +63,62 @@ Result<std::vector<Tid>> Attacher::sample_process(Pid pid) {
       if (!tried.insert(to_int(tid)).second) continue;
       is_new_found = true;
       auto result = sample_task(tid);
-      if (result.ok()) {
-        attached.push_back(tid);
-      } else if (result.error().code == ErrorCode::exhausted && !attached.empty()) {
-        notices_.push_back(fmt::format("only {} of {} threads are sampled: {} ({})", attached.size(),
-                                       list_threads(pid).size(), result.error().message,
-                                       result.error().hint));
-        return attached;
-      } else if (result.error().code != ErrorCode::not_found) {
-        return std::move(result).error();
-      }
+      if (result.ok())
+        attached.push_back({tid, pid});
+      else if (result.error().code != ErrorCode::not_found)
+        return result;
     }
   }
-  if (attached.empty())
-    return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(pid));
-  return attached;
+  return {};
+}
+
+// One that is gone is none to be sampled; one that we may not sample does not keep us from the others.
+Result<void> Attacher::sample_process(const RunningProcess& process, std::vector<AttachedTask>& attached) {
+  auto result = sample_threads(process.pid, attached);
+  if (result.ok() || result.error().code != ErrorCode::permission_denied) return result;
+  Error error = std::move(result).error();
+  error.message =
+      fmt::format("attach to process {}: {}", describe_process(process.pid, process.name), error.message);
+  refused_.push_back(std::move(error));
+  return {};
+}
+
+std::vector<RunningProcess> Attacher::list_target(std::span<const Pid> named, Pid except) const {
+  if (plan_.has_children) return with_descendants(named, list_processes(), except);
+  std::vector<RunningProcess> found;
+  for (const Pid pid : named) {
+    auto process = read_process(to_int(pid));
+    if (process && !process->has_ended()) found.push_back(std::move(*process));
+  }
+  return found;
+}
+
+Result<std::vector<Attacher::AttachedTask>> Attacher::sample_processes(std::span<const Pid> named,
+                                                                       Pid except) {
+  std::vector<AttachedTask> attached;
+  absl::flat_hash_set<std::int32_t> tried;
+  // What a process forked before it was attached is there when the next listing begins. What comes later
+  // inherits, so a program that never stops forking is left to that.
+  constexpr int kMaxListings = 20;
+  bool is_new_found = true;
+  for (int listing = 0; is_new_found && listing < kMaxListings; ++listing) {
+    is_new_found = false;
+    const std::vector<RunningProcess> target = list_target(named, except);
+    for (const RunningProcess& process : target) {
+      if (!tried.insert(to_int(process.pid)).second) continue;
+      is_new_found = true;
+      auto result = sample_process(process, attached);
+      if (result.ok()) continue;
+      if (result.error().code != ErrorCode::exhausted || attached.empty()) return std::move(result).error();
+      notices_.push_back(fmt::format("only {} of {} threads are sampled: {} ({})", attached.size(),
+                                     thread_count(target), result.error().message, result.error().hint));
+      return attached;
+    }
+    if (!plan_.has_children) break;
+  }
+  if (!attached.empty()) return attached;
+  if (!refused_.empty()) return refused_.front();
+  return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(named.front()));
 }
 
 Result<void> Attacher::sample_cpus() {
@@ -105,6 +146,12 @@ Result<void> Attacher::count_task(Tid tid, CountFrom from) {
     TRY(slots_.add({.fd = std::move(fd), .event = event, .tid = tid, .role = SlotRole::counting}));
   }
   return {};
+}
+
+std::uint64_t thread_count(std::span<const RunningProcess> processes) {
+  std::uint64_t count = 0;
+  for (const RunningProcess& process : processes) count += process.threads;
+  return count;
 }
 
 std::uint64_t descriptors_needed(std::size_t threads, std::size_t cpus, std::size_t events) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "collect/perf/event_plan.hpp"
 #include "collect/perf/event_slots.hpp"
 #include "collect/perf/ring_set.hpp"
+#include "process/process_list.hpp"
 
 namespace ddprof {
 
@@ -27,11 +29,18 @@ class Attacher {
   // Samples one task and what it starts from now on. Not started for a task that is about to exec: that
   // starts it.
   Result<void> sample_task(Tid tid);
-  // Samples every thread of a process: lists and attaches until no new thread appears. Threads that were
-  // created by one already attached inherit its events; the doubles that the listing makes are found when
-  // they report. Returns the threads attached; fewer than there are when descriptors ran out, which leaves a
-  // notice.
-  Result<std::vector<Tid>> sample_process(Pid pid);
+  struct AttachedTask {
+    Tid tid{};
+    Pid pid{};
+  };
+  // Samples every thread of running processes and, where the plan has children, of all that descend from them
+  // but for `except`: lists and attaches until nothing new appears. What is started by a task already
+  // attached inherits its events; the doubles that the listing makes are found when they report. Returns what
+  // was attached; fewer tasks than there are when descriptors ran out, which leaves a notice, or where a
+  // process may not be sampled, which is in refused().
+  Result<std::vector<AttachedTask>> sample_processes(std::span<const Pid> named, Pid except);
+  // The processes that it would attach to now: those of `named` that there are, then their descendants.
+  [[nodiscard]] std::vector<RunningProcess> list_target(std::span<const Pid> named, Pid except) const;
   // Samples all tasks of every CPU, not yet started.
   Result<void> sample_cpus();
   // Counts one task and what it starts from now on, beginning with its exec, at once, or when told to.
@@ -39,8 +48,11 @@ class Attacher {
   Result<void> count_task(Tid tid, CountFrom from);
 
   [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+  [[nodiscard]] const std::vector<Error>& refused() const { return refused_; }
 
  private:
+  Result<void> sample_threads(Pid pid, std::vector<AttachedTask>& attached);
+  Result<void> sample_process(const RunningProcess& process, std::vector<AttachedTask>& attached);
   Result<void> total_task(Tid tid, std::uint32_t event, std::size_t position);
 
   const EventPlan& plan_;
@@ -49,8 +61,10 @@ class Attacher {
   EventSlots& slots_;
   const ThreadContextReader* contexts_ = nullptr;
   std::vector<std::string> notices_;
+  std::vector<Error> refused_;
 };
 
+std::uint64_t thread_count(std::span<const RunningProcess> processes);
 // How many descriptors sampling that many threads takes.
 std::uint64_t descriptors_needed(std::size_t threads, std::size_t cpus, std::size_t events);
 // Raises the soft limit of open files up to the hard one if `needed` exceeds it; the limit that is then in

@@ -20,7 +20,7 @@ struct CustodyNote {
     opened,            // with the descriptor; event, tid, position, role
     retired,           // role
     forgotten,         // role
-    task_dropped,      // tid
+    task_dropped,      // tid, position
     counting_started,  // all counting events
     mode_changed,      // from events of tasks to events of CPUs; time
     paused,            // nothing is sampled since `time`

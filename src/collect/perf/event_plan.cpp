@@ -10,7 +10,8 @@ AttrRequest request_for(const EventSpec& spec, const EventPlan& plan, const Perf
   return {.features = plan.features,
           .config = spec.config,
           .stack_bytes = spec.stack_sample_size != 0 ? spec.stack_sample_size : options.stack_bytes,
-          .kernel = plan.kernel};
+          .kernel = plan.kernel,
+          .has_children = plan.has_children};
 }
 
 // Opens the event on the caller, giving up newer attributes until the kernel understands it.
@@ -43,6 +44,14 @@ void probe_permissions(const EventSpec& probe, const PerfOptions& options, Event
   plan.per_cpu = can_open(cpu_sampling_attr(probe, request_for(probe, plan, options)), kAllTasks, kFirstCpu);
 }
 
+Result<void> check_children(const EventSpec& probe, const PerfOptions& options, const EventPlan& plan) {
+  if (plan.has_children ||
+      can_open(task_sampling_attr(probe, request_for(probe, plan, options)), kSelf, kAnyCpu))
+    return {};
+  return make_error(ErrorCode::unsupported,
+                    "--no-children: this kernel cannot tell children from threads; Linux 5.13 can");
+}
+
 Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfOptions& options,
                                 bool is_command, EventPlan& plan) {
   if (spec.kind == EventSpec::Kind::tracepoint)
@@ -69,9 +78,9 @@ Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfO
 
 }  // namespace
 
-Result<EventPlan> make_event_plan(const PerfOptions& options, PerfTarget::Kind kind) {
+Result<EventPlan> make_event_plan(const PerfOptions& options, const PerfTarget& target) {
   EventPlan plan;
-  bool is_command = kind == PerfTarget::Kind::about_to_exec;
+  bool is_command = target.kind == PerfTarget::Kind::about_to_exec;
   auto is_ours = [](const EventSpec& spec) { return spec.kind != EventSpec::Kind::allocation; };
   EventSpec side_band = side_band_spec();
   {
@@ -79,6 +88,8 @@ Result<EventPlan> make_event_plan(const PerfOptions& options, PerfTarget::Kind k
     if (!probed.ok()) return std::move(probed).error();
   }
   probe_permissions(side_band, options, plan);
+  plan.has_children = target.has_children;
+  TRY(check_children(side_band, options, plan));
 
   if (options.has_pauses || std::none_of(options.events.begin(), options.events.end(), is_ours))
     plan.events.push_back(TRY(plan_event(PlannedEvent::kSideBandOnly, side_band, options, is_command, plan)));

@@ -33,13 +33,14 @@ struct PlannedEvent {
 struct EventPlan {
   std::vector<PlannedEvent> events;
   AttrFeatures features;
-  bool kernel = false;   // the kernel may be sampled
-  bool per_cpu = false;  // all tasks of a CPU may be sampled
+  bool kernel = false;       // the kernel may be sampled
+  bool per_cpu = false;      // all tasks of a CPU may be sampled
+  bool has_children = true;  // of the tasks that events are opened on: they inherit them too
   // The first event never fires, so that the others can be switched off.
   [[nodiscard]] bool has_own_side_band() const { return events.front().index == PlannedEvent::kSideBandOnly; }
   std::vector<std::string> notices;
 };
 
-Result<EventPlan> make_event_plan(const PerfOptions& options, PerfTarget::Kind kind);
+Result<EventPlan> make_event_plan(const PerfOptions& options, const PerfTarget& target);
 
 }  // namespace ddprof

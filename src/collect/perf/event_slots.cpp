@@ -64,7 +64,7 @@ void EventSlots::follow(const CustodyNote& note, UniqueFd fd) {
     case CustodyNote::Step::forgotten:
       return forget(note.role);
     case CustodyNote::Step::task_dropped:
-      return drop_duplicates_of(Tid{note.tid});
+      return drop_duplicates_of(Tid{note.tid}, note.position);
     case CustodyNote::Step::counting_started:
       return start_counting();
     case CustodyNote::Step::mode_changed:
@@ -84,15 +84,36 @@ const EventSlot* EventSlots::find(std::uint64_t id) const {
   return entry == by_id_.end() ? nullptr : &slots_[entry->second];
 }
 
-void EventSlots::drop_duplicates_of(Tid tid) {
+void EventSlots::drop_duplicates_of(Tid tid, std::size_t position) {
   auto direct = direct_.find(to_int(tid));
   if (direct == direct_.end()) return;
-  report({.step = CustodyNote::Step::task_dropped, .tid = to_int(tid)});
-  for (std::size_t index : direct->second.slots) {
-    slots_[index].is_dropped = true;
-    slots_[index].fd.reset();
+  const std::size_t dropped = std::erase_if(direct->second.slots, [&](std::size_t index) {
+    EventSlot& slot = slots_[index];
+    if (slot.position != position) return false;
+    slot.is_dropped = true;
+    slot.fd.reset();
+    return true;
+  });
+  if (dropped == 0) return;
+  report({.step = CustodyNote::Step::task_dropped,
+          .tid = to_int(tid),
+          .position = static_cast<std::uint32_t>(position)});
+}
+
+void EventSlots::task_is_below(Tid tid, Tid above) {
+  auto direct = direct_.find(to_int(tid));
+  if (direct != direct_.end() && tid != above) direct->second.above = above;
+}
+
+void EventSlots::drop_doubles(const EventSlot& slot, Tid nearest) {
+  constexpr int kDeepest = 64;  // numbers that are used again could make a circle
+  if (!is_of_task(slot.role)) return;
+  for (int depth = 0; nearest != slot.tid && depth < kDeepest; ++depth) {
+    auto direct = direct_.find(to_int(nearest));
+    if (direct == direct_.end()) return;
+    drop_duplicates_of(nearest, slot.position);
+    nearest = direct->second.above;
   }
-  direct_.erase(direct);
 }
 
 void EventSlots::task_ended(Tid tid) {
@@ -103,10 +124,6 @@ void EventSlots::task_ended(Tid tid) {
 void EventSlots::task_forked(Tid tid) {
   auto direct = direct_.find(to_int(tid));
   if (direct != direct_.end() && direct->second.has_ended) direct_.erase(direct);
-}
-
-bool EventSlots::shadows_direct(const EventSlot& slot, Tid tid) const {
-  return is_of_task(slot.role) && slot.tid != tid && direct_.contains(to_int(tid));
 }
 
 Result<void> EventSlots::enable(SlotRole role) {

@@ -41,15 +41,16 @@ class EventSlots {
   void forget_ended_tasks();
   [[nodiscard]] const EventSlot* find(std::uint64_t id) const;
 
-  // Closes the sampling events that were opened on `tid` itself and forgets what they counted: the task
-  // turned out to be covered by an event inherited from its creator.
-  void drop_duplicates_of(Tid tid);
+  // A task that events were opened on was forked below `above`, which had some too: its own may be doubles.
+  void task_is_below(Tid tid, Tid above);
+  // `slot` has a record of a task that is covered from `nearest`: itself, or the nearest of its ancestors
+  // that events were opened on. Where the slot is that of a farther one, all in between are doubles on that
+  // CPU.
+  void drop_doubles(const EventSlot& slot, Tid nearest);
   // The task is gone. Its last total may still reveal a double, but after a fork the number means another
   // task.
   void task_ended(Tid tid);
   void task_forked(Tid tid);
-  // True when `slot` is not the event that was opened on `tid` itself, although there is one.
-  [[nodiscard]] bool shadows_direct(const EventSlot& slot, Tid tid) const;
 
   // Starts or stops all events of one role.
   Result<void> enable(SlotRole role);
@@ -77,12 +78,16 @@ class EventSlots {
   [[nodiscard]] std::size_t open_count() const;
 
  private:
+  // Closes the events of one CPU that were opened on `tid` itself and forgets what they counted: there the
+  // task turned out to be covered by an event inherited from its creator.
+  void drop_duplicates_of(Tid tid, std::size_t position);
   void report(const CustodyNote& note, int fd = -1) const {
     if (sender_) sender_(note, fd);
   }
 
   struct DirectTask {
-    std::vector<std::size_t> slots;  // its task_sampling and task_totals slots
+    std::vector<std::size_t> slots;  // its open task_sampling and task_totals slots
+    Tid above{};  // the nearest of its ancestors that events were opened on before it was forked; 0: none
     bool has_ended = false;
   };
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Tid kParent{1001};
 constexpr Tid kChild{1002};
+constexpr Tid kGrandchild{1003};
 
 class EventSlotsTest : public ::testing::Test {
  protected:
@@ -22,37 +23,68 @@ class EventSlotsTest : public ::testing::Test {
     ASSERT_TRUE(add_slot(kChild).ok());
   }
   // A silent event of this process stands for one of task `tid`.
-  Result<void> add_slot(Tid tid, SlotRole role = SlotRole::task_sampling) {
+  Result<void> add_slot(Tid tid, SlotRole role = SlotRole::task_sampling, std::size_t position = 0) {
     UniqueFd fd = TRY(open_perf_event(ring_attr({}, 1), 0, 0, "silent"));
     std::uint64_t id = 0;
     EXPECT_EQ(::ioctl(fd.get(), PERF_EVENT_IOC_ID, &id), 0);
-    ids_[tid] = id;
-    return slots_.add({.fd = std::move(fd), .event = 0, .tid = tid, .role = role});
+    ids_[{tid, position}] = id;
+    return slots_.add({.fd = std::move(fd), .event = 0, .tid = tid, .position = position, .role = role});
   }
-  const EventSlot& slot_of(Tid tid) { return *slots_.find(ids_.at(tid)); }
+  const EventSlot& slot_of(Tid tid, std::size_t position = 0) {
+    return *slots_.find(ids_.at({tid, position}));
+  }
 
-  std::map<Tid, std::uint64_t> ids_;
+  std::map<std::pair<Tid, std::size_t>, std::uint64_t> ids_;
   EventSlots slots_{1};
 };
 
 TEST_F(EventSlotsTest, FindsNothingForAForeignId) { EXPECT_EQ(slots_.find(~std::uint64_t{0}), nullptr); }
 
 TEST_F(EventSlotsTest, DropsTheEventOfATaskThatAlsoInheritedOne) {
-  EXPECT_FALSE(slots_.shadows_direct(slot_of(kChild), kChild));
-  EXPECT_TRUE(slots_.shadows_direct(slot_of(kParent), kChild));
-  slots_.drop_duplicates_of(kChild);
+  slots_.drop_doubles(slot_of(kChild), kChild);
+  EXPECT_FALSE(slot_of(kChild).is_dropped);
+  slots_.drop_doubles(slot_of(kParent), kChild);
   EXPECT_TRUE(slot_of(kChild).is_dropped);
-  EXPECT_FALSE(slots_.shadows_direct(slot_of(kParent), kChild));
+  EXPECT_FALSE(slot_of(kParent).is_dropped);
+  EXPECT_EQ(slots_.open_count(), 1U);
+}
+
+// A task that is forked while events are being opened on its parent inherits those of some CPUs.
+TEST_F(EventSlotsTest, DropsDoublesOfTheCpuThatShowedThemAlone) {
+  ASSERT_TRUE(add_slot(kParent, SlotRole::task_sampling, 1).ok());
+  ASSERT_TRUE(add_slot(kChild, SlotRole::task_sampling, 1).ok());
+  slots_.drop_doubles(slot_of(kParent, 1), kChild);
+  EXPECT_TRUE(slot_of(kChild, 1).is_dropped);
+  EXPECT_FALSE(slot_of(kChild).is_dropped);
+}
+
+// An idle child may have been attached to twice, and only what it started is ever seen.
+TEST_F(EventSlotsTest, DropsDoublesThatOnlyDescendantsShow) {
+  ASSERT_TRUE(add_slot(kGrandchild).ok());
+  slots_.task_is_below(kChild, kParent);
+  slots_.task_is_below(kGrandchild, kChild);
+  slots_.drop_doubles(slot_of(kChild), kGrandchild);
+  EXPECT_TRUE(slot_of(kGrandchild).is_dropped);
+  EXPECT_FALSE(slot_of(kChild).is_dropped);
+  slots_.drop_doubles(slot_of(kParent), kGrandchild);
+  EXPECT_TRUE(slot_of(kChild).is_dropped);
+  EXPECT_EQ(slots_.open_count(), 1U);
+}
+
+TEST_F(EventSlotsTest, SurvivesACircleOfNumbers) {
+  slots_.task_is_below(kChild, kParent);
+  slots_.task_is_below(kParent, kChild);
+  ASSERT_TRUE(add_slot(kGrandchild).ok());
+  slots_.drop_doubles(slot_of(kGrandchild), kChild);
   EXPECT_EQ(slots_.open_count(), 1U);
 }
 
 TEST_F(EventSlotsTest, TellsATaskFromALaterOneWithItsNumber) {
   slots_.task_forked(kChild);
-  EXPECT_TRUE(slots_.shadows_direct(slot_of(kParent), kChild));
-  slots_.task_ended(kChild);
-  EXPECT_TRUE(slots_.shadows_direct(slot_of(kParent), kChild));  // its total may come now
+  slots_.task_ended(kChild);  // its total may come now
   slots_.task_forked(kChild);
-  EXPECT_FALSE(slots_.shadows_direct(slot_of(kParent), kChild));
+  slots_.drop_doubles(slot_of(kParent), kChild);
+  EXPECT_FALSE(slot_of(kChild).is_dropped);
 }
 
 TEST_F(EventSlotsTest, StillKnowsTheRecordsOfRetiredEvents) {

@@ -43,7 +43,7 @@ Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const PerfTarget& tar
   std::vector<int> cpus = TRY(online_cpus());
   PerfOptions options = wanted;
   if (options.stack_bytes == 0) options.stack_bytes = TRY(automatic_stack_bytes(options.events));
-  EventPlan plan = TRY(make_event_plan(options, target.kind));
+  EventPlan plan = TRY(make_event_plan(options, target));
   PerfClock clock = TRY(PerfClock::calibrate(plan.features));
   raise_descriptor_limit(descriptors_needed(1, cpus.size(), plan.events.size()));
   RingSet rings = TRY(RingSet::open(cpus, plan.features, budget_for(plan, cpus.size())));

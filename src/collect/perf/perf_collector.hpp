@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -19,16 +20,23 @@ namespace ddprof {
 // Whom to sample.
 struct PerfTarget {
   enum class Kind : std::uint8_t {
-    about_to_exec,    // a process that will execve(); sampling starts with that call (the wrapper)
-    running_process,  // all threads of a live process, and what they start from now on (-p)
-    everything,       // every process on the host (-g)
+    about_to_exec,  // a process that will execve(); sampling starts with that call (the wrapper)
+    running,        // all threads of live processes, what they have started and what they will start (-p)
+    everything,     // every process on the host (-g)
   };
   Kind kind = Kind::everything;
-  Pid pid{};  // unused for everything
+  std::vector<Pid> pids;     // those that were named, the most important one first; none for everything
+  bool has_children = true;  // false: the threads of the named processes, and nothing that they start
 
-  static PerfTarget command(Pid pid) { return {Kind::about_to_exec, pid}; }
-  static PerfTarget process(Pid pid) { return {Kind::running_process, pid}; }
-  static PerfTarget whole_host() { return {Kind::everything, Pid{}}; }
+  // What the whole target is called by.
+  [[nodiscard]] Pid root() const { return pids.empty() ? Pid{} : pids.front(); }
+
+  static PerfTarget command(Pid pid) { return {Kind::about_to_exec, {pid}}; }
+  static PerfTarget process(Pid pid) { return {Kind::running, {pid}}; }
+  static PerfTarget processes(std::vector<Pid> pids, bool has_children) {
+    return {Kind::running, std::move(pids), has_children};
+  }
+  static PerfTarget whole_host() { return {Kind::everything, {}}; }
 };
 
 // When per-CPU events (root, CAP_PERFMON or perf_event_paranoid <= 0) stand in for inherited per-task events.
@@ -66,6 +74,9 @@ class PerfCollector : public Collector {
   // In the process that forked it: what it noted, and that it is gone.
   virtual void follow(const CustodyNote& note, UniqueFd fd) = 0;
   virtual void reclaim() = 0;
+
+  // Processes of the target that could not be attached to, and why; the others are sampled.
+  [[nodiscard]] virtual const std::vector<Error>& refused() const = 0;
 
   [[nodiscard]] virtual PerfMode mode() const = 0;
   // Whether samples taken in the kernel are delivered; if not, ticks that hit the kernel give no sample.

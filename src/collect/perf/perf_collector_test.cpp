@@ -3,17 +3,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -285,6 +288,166 @@ TEST(PerfCollector, FollowsADaemonThatOutlivesItsParent) {
   collect_to_end(collector, seen);
   EXPECT_GE(*collector.exact_total(0), 59'000'000);
   EXPECT_EQ(seen.exited_tids.size(), 2U);
+}
+
+// A process with children that are there before anybody looks, and what they were told to do.
+class Family {
+ public:
+  // Each entry is a process: the number of its parent among them (0: the first), and its part.
+  struct Member {
+    std::size_t parent = 0;
+    std::function<void()> part;
+  };
+  explicit Family(const std::vector<Member>& members) : members_(members) {
+    pids_ = static_cast<std::atomic<std::int32_t>*>(
+        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    head_.emplace([this] { live(); });
+    head_->go();
+    for (std::size_t i = 0; i <= members_.size(); ++i)
+      while (pids_[i] == 0) std::this_thread::sleep_for(milliseconds(1));
+  }
+  Family(const Family&) = delete;
+  Family& operator=(const Family&) = delete;
+  ~Family() {
+    head_.reset();
+    ::munmap(pids_, 4096);
+  }
+
+  [[nodiscard]] Pid pid(std::size_t member) const { return Pid{pids_[member].load()}; }  // 0: the first
+
+ private:
+  // A child goes on with the list: its own children are behind it.
+  void live() {
+    std::size_t self = 0;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (members_[i].parent != self || ::fork() != 0) continue;
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      self = i + 1;
+    }
+    pids_[self] = ::getpid();
+    if (self > 0) members_[self - 1].part();
+    while (true) ::pause();
+  }
+
+  std::vector<Member> members_;
+  std::atomic<std::int32_t>* pids_ = nullptr;
+  std::optional<Puppet> head_;
+};
+
+void burn_long() { burn(milliseconds(60'000)); }
+
+TEST(PerfCollector, SamplesChildrenThatWereThereBefore) {
+  Family family({{0, burn_long}, {1, burn_long}, {0, [] { ::pause(); }}});
+  for (PerCpuUse use : {PerCpuUse::never, PerCpuUse::always}) {
+    if (use == PerCpuUse::always && !may_sample_cpus()) continue;
+    PerfOptions options = options_at(499);
+    options.per_cpu = use;
+    OPEN_OR_SKIP(collector, PerfTarget::process(family.pid(0)), options);
+    EXPECT_THAT(collector.processes(),
+                ::testing::UnorderedElementsAre(family.pid(0), family.pid(1), family.pid(2), family.pid(3)));
+    Seen seen;
+    collect_until(collector, seen, [&] { return seen.sampled_pids.size() >= 2 && seen.samples >= 100; });
+    EXPECT_THAT(seen.sampled_pids,
+                ::testing::UnorderedElementsAre(to_int(family.pid(1)), to_int(family.pid(2))));
+    ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
+    ASSERT_TRUE(collector.exact_total(0));
+    if (use == PerCpuUse::never) {
+      EXPECT_LE(seen.sampled, *collector.exact_total(0));
+    }
+    EXPECT_FALSE(collector.is_finished());
+    EXPECT_THAT(collector.refused(), ::testing::IsEmpty());
+  }
+}
+
+TEST(PerfCollector, SamplesTheNamedProcessesAlone) {
+  Family family({{0, burn_long}, {0, [] {
+                                    while (true) {
+                                      if (pid_t child = ::fork(); child == 0) {
+                                        burn(milliseconds(5));
+                                        ::_exit(0);
+                                      } else {
+                                        ::waitpid(child, nullptr, 0);
+                                      }
+                                      std::thread([] { burn(milliseconds(5)); }).join();
+                                    }
+                                  }}});
+  for (PerCpuUse use : {PerCpuUse::never, PerCpuUse::always}) {
+    if (use == PerCpuUse::always && !may_sample_cpus()) continue;
+    PerfOptions options = options_at(499);
+    options.per_cpu = use;
+    OPEN_OR_SKIP(collector, PerfTarget::processes({family.pid(0), family.pid(2)}, false), options);
+    EXPECT_THAT(collector.processes(), ::testing::UnorderedElementsAre(family.pid(0), family.pid(2)));
+    Seen seen;
+    collect_until(collector, seen, [&] { return seen.samples >= 50; });
+    EXPECT_THAT(seen.sampled_pids,
+                ::testing::ElementsAre(to_int(family.pid(2))));  // its threads, not its children
+    EXPECT_GT(seen.sampled_by_tid.size(), 1U);
+    EXPECT_THAT(collector.processes(), ::testing::UnorderedElementsAre(family.pid(0), family.pid(2)));
+  }
+}
+
+TEST(PerfCollector, EndsWhenTheLastOfSeveralProcessesHasEnded) {
+  Puppet first([] { burn(milliseconds(20)); });
+  Puppet second([] { burn(milliseconds(20)); });
+  OPEN_OR_SKIP(collector, PerfTarget::processes({first.pid(), second.pid()}, true), options_at(499));
+  Seen seen;
+  first.go();
+  first.wait_for_cpu_ns();
+  EXPECT_FALSE(collector.is_finished());
+  second.go();
+  second.wait_for_cpu_ns();
+  collect_to_end(collector, seen);
+  EXPECT_GE(*collector.exact_total(0), 39'000'000);
+  EXPECT_EQ(seen.exited_tids.size(), 2U);
+}
+
+TEST(PerfCollector, SkipsAProcessOfTheListThatIsGone) {
+  pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  ::waitpid(gone, nullptr, 0);
+  Puppet puppet([] { burn(milliseconds(20)); });
+  OPEN_OR_SKIP(collector, PerfTarget::processes({Pid{gone}, puppet.pid()}, true), options_at(499));
+  EXPECT_THAT(collector.processes(), ::testing::ElementsAre(puppet.pid()));
+}
+
+// Children that are forked while it attaches have its events, those of their parent, or both. None may count
+// twice: also where the child itself only waits for its own.
+TEST(PerfCollector, CountsNothingTwiceWhenProcessesAreForkedWhileItAttaches) {
+  constexpr milliseconds kEach(20);
+  Puppet puppet([&] {
+    for (int living = 0; true;) {
+      if (::fork() == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::fork() == 0) {
+          ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+          burn(kEach);
+          ::_exit(0);
+        }
+        ::wait(nullptr);
+        ::_exit(0);
+      }
+      if (++living >= 8) ::wait(nullptr);
+    }
+  });
+  puppet.go();
+  PerfOptions options = options_at(999);
+  options.stack_bytes = 1024;
+  options.per_cpu = PerCpuUse::never;
+  std::size_t tasks = 0, doubled = 0;
+  for (int round = 0; round < 5; ++round) {
+    OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+    Seen seen;
+    collect_until(collector, seen, [&] { return seen.samples >= 300; });
+    ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
+    EXPECT_EQ(collector.counters().malformed_records, 0U);
+    for (const auto& [tid, sampled] : seen.sampled_by_tid) {
+      ++tasks;
+      doubled += 2 * sampled > 3 * std::chrono::nanoseconds(kEach).count() ? 1U : 0U;
+    }
+  }
+  // Without a look at doubles it is one of ten. A crowded host may lengthen one by half.
+  EXPECT_GT(tasks, 50U);
+  EXPECT_LE(doubled * 20, tasks);
 }
 
 // Two threads that start others, and a child that does: what they inherit follows what they have.

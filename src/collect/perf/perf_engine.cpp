@@ -1,5 +1,7 @@
 #include "collect/perf/perf_engine.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -31,6 +33,7 @@ Nanoseconds time_between_samples(const EventPlan& plan) {
 PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
                        RingSet totals_rings, PerfClock clock)
     : target_(target),
+      self_(Pid{::getpid()}),
       per_cpu_use_(options.per_cpu),
       wake_fd_(options.wake_fd),
       plan_(std::move(plan)),
@@ -154,7 +157,7 @@ std::optional<std::int64_t> PerfEngine::exact_total(std::uint32_t event) {
 bool PerfEngine::is_finished() {
   if (follows_everything()) return false;
   if (mode_ == PerfMode::per_task) return slots_.find_live_task_fd() < 0;
-  if (awaits_exec_) return !is_alive(Tid{to_int(target_.pid)});
+  if (awaits_exec_) return !is_alive(Tid{to_int(target_.root())});
   return tasks_.empty();
 }
 

@@ -42,6 +42,8 @@ class PerfEngine final : public PerfCollector {
   [[nodiscard]] CollectorCounters counters() const override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::vector<std::string> notices() const override;
+  [[nodiscard]] std::vector<Pid> processes() const override { return tasks_.processes(); }
+  [[nodiscard]] const std::vector<Error>& refused() const override { return attacher_.refused(); }
   Result<void> take_over(int wake_fd, NoteSender sender) override;
   void follow(const CustodyNote& note, UniqueFd fd) override;
   void reclaim() override;
@@ -77,12 +79,13 @@ class PerfEngine final : public PerfCollector {
   void on_record(const OtherRecord&, const EventSlot&, const EventHandler&) {}
   void on_fork(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);
   void on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void drop_doubles(const EventSlot& slot, Tid tid);
   [[nodiscard]] bool is_foreign(const EventSlot& slot, std::uint32_t pid) const;
   [[nodiscard]] bool is_from_other_mode(const EventSlot& slot, std::uint64_t time) const;
 
   // perf_engine_modes.cpp: how sampling starts and changes
   Result<void> start_command();
-  Result<void> start_process();
+  Result<void> start_processes();
   Result<void> start_per_cpu(std::string reason);
   Result<void> count_followed_tasks();
   void advance_mode();
@@ -93,6 +96,7 @@ class PerfEngine final : public PerfCollector {
   [[nodiscard]] bool is_paused() const { return paused_at_ != 0; }
 
   PerfTarget target_;
+  Pid self_;  // the process that opened this; it may be a child of the target
   PerCpuUse per_cpu_use_;
   int wake_fd_;  // borrowed
   EventPlan plan_;

@@ -1,5 +1,6 @@
 #include "collect/perf/perf_engine.hpp"
 #include "collect/perf/thread_list.hpp"
+#include "process/process_list.hpp"
 
 // How sampling starts, and how it changes from per-task to per-CPU events while the target runs.
 
@@ -12,44 +13,48 @@ Result<void> PerfEngine::start() {
       return start_per_cpu("every process");
     case PerfTarget::Kind::about_to_exec:
       return start_command();
-    case PerfTarget::Kind::running_process:
+    case PerfTarget::Kind::running:
       break;
   }
-  return start_process();
+  return start_processes();
 }
 
 Result<void> PerfEngine::start_command() {
-  Tid tid{to_int(target_.pid)};
+  Tid tid{to_int(target_.root())};
   if (per_cpu_use_ == PerCpuUse::always) {
     awaits_exec_ = true;
     TRY(attacher_.count_task(tid, Attacher::CountFrom::exec));
     return start_per_cpu("as asked");
   }
-  tasks_.add(tid, target_.pid);
+  tasks_.add(tid, target_.root());
   raise_descriptor_limit(descriptors_needed(1, rings_.cpus().size(), plan_.events.size()));
   return attacher_.sample_task(tid);
 }
 
-Result<void> PerfEngine::start_process() {
-  std::vector<Tid> threads = list_threads(target_.pid);
-  if (threads.empty())
-    return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(target_.pid));
-  std::uint64_t needed = descriptors_needed(threads.size(), rings_.cpus().size(), plan_.events.size());
+Result<void> PerfEngine::start_processes() {
+  const std::vector<RunningProcess> there = attacher_.list_target(target_.pids, self_);
+  if (there.empty())
+    return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(target_.root()));
+  const std::uint64_t threads = thread_count(there);
+  std::uint64_t needed = descriptors_needed(threads, rings_.cpus().size(), plan_.events.size());
   std::uint64_t limit = raise_descriptor_limit(needed);
   bool is_too_much = needed > limit && plan_.per_cpu && per_cpu_use_ == PerCpuUse::when_better;
   if (per_cpu_use_ == PerCpuUse::always || is_too_much) {
     // Sampling starts before the listing: what is forked after it is seen in records.
-    TRY(start_per_cpu(is_too_much
-                          ? fmt::format("{} threads would need {} descriptors", threads.size(), needed)
-                          : "as asked"));
-    for (Tid tid : list_threads(target_.pid)) tasks_.add(tid, target_.pid);
+    TRY(start_per_cpu(is_too_much ? fmt::format("{} threads would need {} descriptors", threads, needed)
+                                  : "as asked"));
+    for (const RunningProcess& process : attacher_.list_target(target_.pids, self_))
+      for (Tid tid : list_threads(process.pid)) tasks_.add(tid, process.pid);
     if (auto counted = count_followed_tasks(); !counted.ok()) {
       has_exact_total_ = false;
       notices_.push_back(fmt::format("totals are estimates: {}", counted.error().message));
     }
     return {};
   }
-  for (Tid tid : TRY(attacher_.sample_process(target_.pid))) tasks_.add(tid, target_.pid);
+  for (const auto& [tid, pid] : TRY(attacher_.sample_processes(target_.pids, self_))) {
+    tasks_.add(tid, pid);
+    tasks_.find(tid)->covered_from = tid;
+  }
   return {};
 }
 
@@ -152,17 +157,12 @@ void PerfEngine::correct_tasks() {
   if (now - last_correction_ < kSecond) return;
   last_correction_ = now;
   may_have_missed_tasks_ = false;
-  auto processes = list_processes();
-  bool is_new_found = true;
-  while (is_new_found) {
-    is_new_found = false;
-    for (const ProcessParent& process : processes) {
-      if (!tasks_.has_process(process.parent) || tasks_.has_process(process.pid)) continue;
-      for (Tid tid : list_threads(process.pid)) {
-        tasks_.add(tid, process.pid);
-        tasks_.find(tid)->is_counted = true;  // by inheritance, whether or not its fork was seen
-        is_new_found = true;
-      }
+  const std::vector<Pid> followed = tasks_.processes();
+  for (const RunningProcess& process : attacher_.list_target(followed, self_)) {
+    if (tasks_.has_process(process.pid)) continue;
+    for (Tid tid : list_threads(process.pid)) {
+      tasks_.add(tid, process.pid);
+      tasks_.find(tid)->is_counted = true;  // by inheritance, whether or not its fork was seen
     }
   }
   for (Tid tid : tasks_.all())

@@ -35,6 +35,14 @@ bool PerfEngine::is_foreign(const EventSlot& slot, std::uint32_t pid) const {
   return slot.role == SlotRole::cpu_sampling && !follows_everything() && !tasks_.has_process(to_pid(pid));
 }
 
+// A task that was attached to may have inherited the events of its creator too, and then its descendants have
+// both.
+void PerfEngine::drop_doubles(const EventSlot& slot, Tid tid) {
+  const TaskSet::Task* task = tasks_.find(tid);
+  const bool is_known = task != nullptr && task->covered_from != Tid{};
+  slots_.drop_doubles(slot, is_known ? task->covered_from : tid);
+}
+
 // Both kinds of events are open for a moment while modes change. A sharp border in time keeps one record of
 // each.
 bool PerfEngine::is_from_other_mode(const EventSlot& slot, std::uint64_t time) const {
@@ -50,7 +58,7 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
   }
   if (is_paused() && record.id.time > paused_at_) return disable_sampling();  // it was forked in between
   Tid tid = to_tid(record.id.tid);
-  if (slots_.shadows_direct(slot, tid)) slots_.drop_duplicates_of(tid);
+  drop_doubles(slot, tid);
   if (TaskSet::Task* task = tasks_.find(tid)) task->was_sampled = true;
   const PlannedEvent& planned = plan_.events[slot.event];
   // Only a fixed period can be changed in the kernel.
@@ -79,12 +87,13 @@ void PerfEngine::on_record(const MmapRecord& record, const EventSlot& slot, cons
 void PerfEngine::on_record(const CommRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_from_other_mode(slot, record.id.time)) return;
   Pid pid = to_pid(record.pid);
-  if (awaits_exec_ && record.is_exec && pid == target_.pid) {
+  if (awaits_exec_ && record.is_exec && pid == target_.root()) {
     awaits_exec_ = false;
     tasks_.add(Tid{to_int(pid)}, pid);
     tasks_.find(Tid{to_int(pid)})->is_counted = true;
   }
   if (is_foreign(slot, record.pid)) return;
+  drop_doubles(slot, to_tid(record.tid));
   if (record.is_exec && !follows_everything()) tasks_.exec(pid);
   handle(CommEvent{.pid = pid,
                    .tid = to_tid(record.tid),
@@ -103,15 +112,19 @@ void PerfEngine::on_record(const TaskRecord& record, const EventSlot& slot, cons
 
 void PerfEngine::on_fork(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_foreign(slot, record.parent_pid)) return;
+  if (!target_.has_children && record.pid != record.parent_pid) return;
   Tid tid = to_tid(record.tid);
   Tid parent_tid = to_tid(record.parent_tid);
   slots_.task_forked(tid);
   if (!follows_everything()) {
-    // Known already: a thread that was attached while its fork was on the way here.
-    if (!tasks_.add(tid, to_pid(record.pid))) return;
-    TaskSet::Task* parent = tasks_.find(parent_tid);
-    if (parent != nullptr && parent->is_counted && parent->counted_since <= record.id.time) {
-      TaskSet::Task* child = tasks_.find(tid);
+    drop_doubles(slot, parent_tid);
+    const TaskSet::Task parent =
+        tasks_.find(parent_tid) != nullptr ? *tasks_.find(parent_tid) : TaskSet::Task();
+    // Known already: a task that was attached while its fork was on the way here.
+    if (!tasks_.add(tid, to_pid(record.pid))) return slots_.task_is_below(tid, parent.covered_from);
+    TaskSet::Task* child = tasks_.find(tid);
+    child->covered_from = parent.covered_from;
+    if (parent.is_counted && parent.counted_since <= record.id.time) {
       child->is_counted = true;
       child->counted_since = record.id.time;
     }
@@ -126,16 +139,18 @@ void PerfEngine::on_fork(const TaskRecord& record, const EventSlot& slot, const 
 void PerfEngine::on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_foreign(slot, record.pid)) return;
   Tid tid = to_tid(record.tid);
+  drop_doubles(slot, tid);
   slots_.task_ended(tid);
   TaskSet::Task last_state;
-  if (tasks_.remove(tid, &last_state) && !is_paused())
-    storm_.task_ended(record.id.time, last_state.was_sampled);
+  const bool was_followed = tasks_.remove(tid, &last_state);
+  if (was_followed && !is_paused()) storm_.task_ended(record.id.time, last_state.was_sampled);
+  if (!was_followed && !follows_everything()) return;  // told already, by a double
   handle(ExitEvent{.pid = to_pid(record.pid), .tid = tid, .time = clock_.to_monotonic(record.id.time)});
 }
 
 void PerfEngine::on_record(const ReadRecord& record, const EventSlot& slot, const EventHandler& handle) {
   Tid tid = to_tid(record.tid);
-  if (slots_.shadows_direct(slot, tid)) slots_.drop_duplicates_of(tid);
+  drop_doubles(slot, tid);
   const PlannedEvent& planned = plan_.events[slot.event];
   if (planned.spec.value_source != EventSpec::ValueSource::period) return;
   auto value = std::llround(static_cast<double>(scaled_value(record)) * planned.spec.value_scale);

@@ -113,6 +113,7 @@ std::optional<AttrFeatures> without_newest(AttrFeatures features) {
 perf_event_attr task_sampling_attr(const EventSpec& spec, const AttrRequest& request) {
   perf_event_attr attr = sampling_attr(spec, request);
   attr.inherit = 1;
+  attr.inherit_thread = !request.has_children;
   attr.enable_on_exec = request.enable_on_exec;
   return attr;
 }
@@ -140,6 +141,7 @@ perf_event_attr counting_attr(const EventSpec& spec, const AttrRequest& request)
   set_type(attr, spec, request.config);
   attr.disabled = 1;
   attr.inherit = 1;
+  attr.inherit_thread = !request.has_children;
   attr.enable_on_exec = request.enable_on_exec;
   if (!request.kernel) {
     attr.exclude_kernel = 1;

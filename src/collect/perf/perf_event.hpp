@@ -41,6 +41,7 @@ struct AttrRequest {
   bool kernel = false;            // may look at the kernel
   bool side_band = false;         // carries mmap, comm, fork and exit; on one event of a task and CPU only
   bool enable_on_exec = false;
+  bool has_children = true;  // inherited by processes that are forked too; false: by threads alone
 };
 
 // All are created disabled and report into a ring at the ring's watermark.

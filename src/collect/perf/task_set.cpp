@@ -62,6 +62,12 @@ std::vector<Tid> TaskSet::uncounted() const {
   return tids;
 }
 
+std::vector<Pid> TaskSet::processes() const {
+  std::vector<Pid> pids;
+  for (const auto& [pid, threads] : threads_of_) pids.push_back(Pid{pid});
+  return pids;
+}
+
 void TaskSet::forget(const Task& task) {
   roster_.remove(task.place);
   auto threads = threads_of_.find(to_int(task.pid));

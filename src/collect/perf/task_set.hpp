@@ -20,6 +20,7 @@ class TaskSet {
     // A counting event covers this task: its own, or one inherited from its parent.
     bool is_counted = false;
     std::uint64_t counted_since = 0;  // time of the record that proves it
+    Tid covered_from{};  // itself, or the nearest ancestor that per-task events were opened on; 0: unknown
     std::uint32_t place = TaskRoster::kNowhere;
   };
 
@@ -41,6 +42,7 @@ class TaskSet {
   [[nodiscard]] std::size_t size() const { return tasks_.size(); }
   [[nodiscard]] std::vector<Tid> all() const;
   [[nodiscard]] std::vector<Tid> uncounted() const;
+  [[nodiscard]] std::vector<Pid> processes() const;
 
  private:
   void forget(const Task& task);

@@ -12,12 +12,4 @@ std::vector<Tid> list_threads(Pid pid);
 // Whether the task exists and has not ended (a zombie has).
 bool is_alive(Tid tid);
 
-struct ProcessParent {
-  Pid pid{};
-  Pid parent{};
-};
-
-// Every process on the host with its parent.
-std::vector<ProcessParent> list_processes();
-
 }  // namespace ddprof

@@ -1,0 +1,237 @@
+#include "process/process_search.hpp"
+
+#include <absl/container/flat_hash_set.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/nearest.hpp"
+#include "base/read_file.hpp"
+#include "process/process_filter.hpp"
+#include "process/service_name.hpp"
+
+namespace ddprof {
+
+namespace {
+
+std::uint64_t uts_namespace_of(const std::string& process) {
+  struct stat status {};
+  return ::stat((process + "/ns/uts").c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+// Every container runtime sets the variable. Outside of containers shells do too, to the name of the machine.
+std::string host_name_in_container(Pid pid) {
+  const std::string process = fmt::format("/proc/{}", to_int(pid));
+  const std::uint64_t own = uts_namespace_of("/proc/self");
+  const std::uint64_t its = uts_namespace_of(process);
+  const bool is_elsewhere = own != 0 && its != 0 && own != its;
+  return is_elsewhere || !read_confinement(pid)->container_id.empty() ? read_variable(pid, "HOSTNAME") : "";
+}
+
+std::optional<Pid> process_of_task(std::int32_t number) {
+  constexpr std::string_view kKey = "\nTgid:\t";
+  const auto status = read_file(fmt::format("/proc/{}/status", number));
+  const std::size_t at = status ? status->find(kKey) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  std::int32_t pid = 0;
+  const char* begin = status->data() + at + kKey.size();
+  if (std::from_chars(begin, status->data() + status->size(), pid).ec != std::errc()) return std::nullopt;
+  return Pid{pid};
+}
+
+// "web\x2d1" of systemd is "web-1".
+std::string unescaped(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    unsigned code = 0;
+    const bool is_escape = text.size() >= 4 && text.starts_with("\\x") &&
+                           std::from_chars(text.data() + 2, text.data() + 4, code, 16).ptr == text.data() + 4;
+    plain += is_escape ? static_cast<char>(code) : text[0];
+    text.remove_prefix(is_escape ? 4 : 1);
+  }
+  return plain;
+}
+
+// What is between `begin` and `end`; empty when it is not of that form.
+std::string_view between(std::string_view text, std::string_view begin, std::string_view end) {
+  if (text.size() <= begin.size() + end.size() || !text.starts_with(begin) || !text.ends_with(end)) return {};
+  return text.substr(begin.size(), text.size() - begin.size() - end.size());
+}
+
+std::string pod_id_in(std::string_view part) {
+  std::string_view id = between(part, "pod", "");
+  if (const std::size_t at = part.rfind("-pod");
+      id.empty() && part.starts_with("kubepods") && at != part.npos)
+    id = between(part.substr(at + 1), "pod", ".slice");
+  std::string plain(id);
+  std::replace(plain.begin(), plain.end(), '_', '-');
+  return plain;
+}
+
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+std::vector<std::string> container_names_in(std::string_view path) {
+  std::vector<std::string> names;
+  std::string_view above;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, end);
+    path.remove_prefix(std::min(end + 1, path.size()));
+    std::string name(between(part, "lxc.payload.", ""));
+    if (above == "lxc" || above == "lxc.payload") name = part;
+    if (name.empty()) name = unescaped(between(part, "machine-", ".scope"));
+    if (name.empty()) name = unescaped(between(part, "systemd-nspawn@", ".service"));
+    if (name.empty()) name = pod_id_in(part);
+    if (!name.empty()) names.push_back(std::move(name));
+    above = part;
+  }
+  return names;
+}
+
+ProcessSearch::Source ProcessSearch::this_host() {
+  const auto list_others = [] {
+    std::vector<RunningProcess> processes = list_processes();
+    std::erase_if(processes, [](const RunningProcess& process) {
+      return process.has_ended() || to_int(process.pid) == ::getpid();
+    });
+    return processes;
+  };
+  return {.list = list_others,
+          .executable = read_executable_name,
+          .confinement = [](Pid pid) { return *read_confinement(pid); },
+          .host_name = host_name_in_container,
+          .process_of_task = process_of_task};
+}
+
+ProcessSearch::ProcessSearch(const Source& source) : source_(source), processes_(source_.list()) {}
+
+struct ProcessSearch::Confined {
+  Pid pid{};
+  std::string id;
+  std::vector<std::string> names;
+};
+
+std::vector<ProcessSearch::Confined> ProcessSearch::confined_processes() const {
+  std::vector<Confined> confined;
+  for (const RunningProcess& process : processes_) {
+    const Confinement found = source_.confinement(process.pid);
+    confined.push_back({process.pid, found.container_id, container_names_in(found.cgroup)});
+  }
+  return confined;
+}
+
+std::vector<Pid> ProcessSearch::parents_first(std::vector<Pid> pids) const {
+  absl::flat_hash_set<std::int32_t> chosen;
+  for (const Pid pid : pids) chosen.insert(to_int(pid));
+  absl::flat_hash_set<std::int32_t> children;
+  for (const RunningProcess& process : processes_)
+    if (chosen.contains(to_int(process.parent))) children.insert(to_int(process.pid));
+  std::stable_partition(pids.begin(), pids.end(), [&](Pid pid) { return !children.contains(to_int(pid)); });
+  return pids;
+}
+
+Result<Pid> ProcessSearch::by_number(std::int32_t number) const {
+  const auto is_it = [&](const RunningProcess& process) { return to_int(process.pid) == number; };
+  if (std::any_of(processes_.begin(), processes_.end(), is_it)) return Pid{number};
+  const auto process = source_.process_of_task(number);
+  if (process && to_int(*process) != number) return *process;
+  // It is there and was not listed: it has ended, or is the one who asks.
+  return make_error(ErrorCode::not_found, "attach to process {}: {}", number,
+                    !process               ? "no such process"
+                    : number == ::getpid() ? "that is ddprof itself"
+                                           : "it has ended, and its parent has not noticed yet");
+}
+
+Result<std::vector<Pid>> ProcessSearch::by_name(const std::string& text) const {
+  const ProcessCondition condition = TRY(ProcessCondition::parse(text));
+  std::vector<Pid> found;
+  std::vector<std::string> names;
+  for (const RunningProcess& process : processes_) {
+    const FilterFacts facts{.name = process.name, .executable = source_.executable(process.pid)};
+    if (condition.matches(facts)) found.push_back(process.pid);
+    names.push_back(fit_to_be_shown(process.name));
+  }
+  if (!found.empty()) return parents_first(std::move(found));
+  const std::string_view name = std::string_view(text).substr(text.find(':') + 1);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return with_hint(
+      make_error(ErrorCode::not_found, "-p {}: no process has that name{}", text, did_you_mean(name, known)),
+      "a name as ps -e shows it (15 bytes at most) or that of the executable; * stands for any "
+      "text");
+}
+
+Result<ProcessSearch::Container> ProcessSearch::by_container(const std::string& text) const {
+  const std::vector<Confined> confined = confined_processes();
+  const auto pids_where = [&](auto is_meant) {
+    std::vector<Pid> pids;
+    for (const Confined& process : confined)
+      if (is_meant(process)) pids.push_back(process.pid);
+    return parents_first(std::move(pids));
+  };
+  if (auto pids = pids_where([&](const Confined& process) { return process.id == text; }); !pids.empty())
+    return Container{std::move(pids)};
+  if (auto pids = pids_where([&](const Confined& process) { return has(process.names, text); });
+      !pids.empty())
+    return Container{std::move(pids), true};
+
+  std::set<std::string> ids;
+  for (const Confined& process : confined)
+    if (process.id.starts_with(text)) ids.insert(process.id);
+  if (ids.size() > 1)
+    return make_error(ErrorCode::invalid_argument, "--container {}: several begin so: {}", text,
+                      fmt::join(ids, ", "));
+  if (ids.size() == 1)
+    return Container{pids_where([&](const Confined& process) { return process.id == *ids.begin(); })};
+
+  // By host name last: it is the only thing that a process can choose itself.
+  std::vector<Pid> of_host;
+  for (const Confined& process : confined) {
+    if (source_.host_name(process.pid) != text) continue;
+    of_host.push_back(process.pid);
+    if (!process.id.empty()) ids.insert(process.id);
+  }
+  auto pids = pids_where([&](const Confined& process) {
+    return ids.contains(process.id) ||
+           std::find(of_host.begin(), of_host.end(), process.pid) != of_host.end();
+  });
+  if (pids.empty()) return no_container(text, confined);
+  return Container{std::move(pids), true};
+}
+
+Error ProcessSearch::no_container(const std::string& text, const std::vector<Confined>& seen) const {
+  constexpr std::size_t kShown = 8;
+  constexpr std::size_t kIdBytes = 12;
+  std::map<std::string, std::string> containers;  // by id, or name
+  for (const Confined& process : seen) {
+    if (process.id.empty() && process.names.empty()) continue;
+    const std::string& key = process.id.empty() ? process.names.back() : process.id;
+    std::string& name = containers[key];
+    if (name.empty() && !process.id.empty()) name = fit_to_be_shown(source_.host_name(process.pid));
+  }
+  std::vector<std::string> shown;
+  for (const auto& [key, name] : containers) {
+    if (shown.size() == kShown) break;
+    const std::string id = fit_to_be_shown(key.size() == 64 ? key.substr(0, kIdBytes) : key);
+    shown.push_back(name.empty() || id.starts_with(name) ? id : fmt::format("{} ({})", id, name));
+  }
+  if (shown.empty())
+    return with_hint(make_error(ErrorCode::not_found, "--container {}: no container is seen from here", text),
+                     "run ddprof on the host, or in a container that shares its process ids");
+  const std::size_t more = containers.size() - shown.size();
+  return with_hint(
+      make_error(ErrorCode::not_found, "--container {}: no such container; there are {}{}", text,
+                 fmt::join(shown, ", "), more > 0 ? fmt::format(" and {} more", more) : ""),
+      "the beginning of its id, or its host name; names that only the container runtime knows: docker ps, "
+      "crictl ps");
+}
+
+}  // namespace ddprof

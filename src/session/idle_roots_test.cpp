@@ -1,0 +1,56 @@
+#include "session/idle_roots.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ddprof {
+namespace {
+
+constexpr Pid kMaster{12};
+
+TEST(IdleRoots, TellsThatOnlyChildrenWereBusy) {
+  IdleRoots roots({kMaster});
+  EXPECT_EQ(roots.notice(), "");
+  roots.add(Pid{13});
+  EXPECT_EQ(roots.notice(), "process 12 was idle: all samples are of 1 process that it started");
+  roots.add(Pid{14});
+  roots.add(Pid{13});
+  EXPECT_EQ(roots.notice(), "process 12 was idle: all samples are of 2 processes that it started");
+  roots.add(kMaster);
+  EXPECT_EQ(roots.notice(), "");
+}
+
+TEST(IdleRoots, SaysNothingWhereOneOfTheNamedWasBusy) {
+  IdleRoots roots({kMaster, Pid{13}});
+  roots.add(Pid{14});
+  EXPECT_EQ(roots.notice(),
+            "the 2 processes that were named were idle: all samples are of 1 process that they started");
+  roots.add(Pid{13});
+  EXPECT_EQ(roots.notice(), "");
+}
+
+TEST(IdleRoots, SaysNothingOfTheWholeHostOrOfAProgramThatWeStarted) {
+  IdleRoots none({});
+  none.add(Pid{13});
+  EXPECT_EQ(none.notice(), "");
+}
+
+TEST(IdleRoots, RemembersWhatAnEarlierWorkerSaw) {
+  Legacy legacy;
+  IdleRoots first({kMaster});
+  first.resume(legacy);
+  first.add(Pid{13});
+  first.bequeath(legacy);
+  legacy.sequence = 3;
+  IdleRoots second({kMaster});
+  second.resume(legacy);
+  EXPECT_EQ(second.notice(), "process 12 was idle: all samples are of processes that it started");
+  second.add(kMaster);
+  second.bequeath(legacy);
+  IdleRoots third({kMaster});
+  third.resume(legacy);
+  third.add(Pid{13});
+  EXPECT_EQ(third.notice(), "");
+}
+
+}  // namespace
+}  // namespace ddprof
