@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "base/read_file.hpp"
 #include "cli/option_table.hpp"
 #include "cli/upload_peers.hpp"
+#include "cli/user_folder.hpp"
 #include "export/file_destination.hpp"
 #include "export/several_destinations.hpp"
 #include "export/upload_destination.hpp"
@@ -39,7 +39,8 @@ Result<std::string> state_directory() {
   std::string directory = user_folder("XDG_STATE_HOME", ".local/state");
   if (directory.empty()) {
     return with_hint(
-        make_error(ErrorCode::not_found, "no place for profiles: neither XDG_STATE_HOME nor HOME is set"),
+        make_error(ErrorCode::not_found,
+                   "no place for profiles: none of XDG_STATE_HOME, STATE_DIRECTORY and HOME is set"),
         "--output FILE");
   }
   std::error_code failed;
@@ -160,17 +161,6 @@ std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
 }
 
 }  // namespace
-
-std::string user_folder(const char* variable, const char* below_home) {
-  auto value_of = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::string(value != nullptr && value[0] == '/' ? value : "");
-  };
-  std::string base = value_of(variable);
-  std::string home = value_of("HOME");
-  if (base.empty() && !home.empty()) base = home + "/" + below_home;
-  return base.empty() ? "" : base + "/ddprof";
-}
 
 bool is_kept_here(const Options& options) {
   return options.output.empty() && options.debug_pprof_prefix.empty() && options.command != Command::record &&

@@ -10,9 +10,6 @@
 
 namespace ddprof {
 
-// Our folder in one of the user's base directories, as XDG names them; empty where there is none.
-std::string user_folder(const char* variable, const char* below_home);
-
 // One profile for the whole run, or one per period.
 bool is_periodic(const Options& options);
 

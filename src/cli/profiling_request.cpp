@@ -21,6 +21,7 @@
 #include "cli/option_table.hpp"
 #include "cli/report_answer.hpp"
 #include "cli/terminal.hpp"
+#include "cli/user_folder.hpp"
 #include "encode/output_format.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
