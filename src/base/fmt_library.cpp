@@ -8,6 +8,9 @@ namespace detail {
 
 template thousands_sep_result<char> thousands_sep_impl<char>(locale_ref);
 template char decimal_point_impl<char>(locale_ref);
+#if FMT_VERSION >= 100000  // Debian 13's headers leave this one to the library too
+template void vformat_to(buffer<char>&, string_view, vformat_args<>::type, locale_ref);
+#endif
 
 }  // namespace detail
 FMT_END_NAMESPACE

@@ -164,7 +164,7 @@ class ConfigReader {
   std::size_t line_ = 1;
 };
 
-std::string quoted(std::string_view text) {
+std::string toml_quoted(std::string_view text) {
   std::string result = "\"";
   for (const char letter : text) {
     if (letter == '\n') {
@@ -182,7 +182,7 @@ std::string quoted(std::string_view text) {
 std::string toml_value(const Options& options, const OptionRow& row) {
   if (const auto* list = std::get_if<std::vector<std::string> Options::*>(&row.slot)) {
     std::vector<std::string> items;
-    for (const std::string& item : options.**list) items.push_back(quoted(item));
+    for (const std::string& item : options.**list) items.push_back(toml_quoted(item));
     return fmt::format("[{}]", fmt::join(items, ", "));
   }
   const std::string text = option_text(options, row);
@@ -190,7 +190,7 @@ std::string toml_value(const Options& options, const OptionRow& row) {
       std::holds_alternative<bool Options::*>(row.slot) ||
       std::holds_alternative<std::int64_t Options::*>(row.slot) ||
       (std::holds_alternative<std::optional<std::int64_t> Options::*>(row.slot) && !text.empty());
-  return is_bare ? text : quoted(text);
+  return is_bare ? text : toml_quoted(text);
 }
 
 }  // namespace
