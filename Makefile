@@ -1,6 +1,6 @@
 # Everything a person types. The build itself is CMake (CMakePresets.json); this file only strings the steps together.
 .DEFAULT_GOAL := build
-.PHONY: bootstrap build demo test check bench install docs clean
+.PHONY: bootstrap build demo test check bench install uninstall docs clean
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -15,13 +15,16 @@ demo: build           ## profile a bundled program and show the result
 test:                 ## install, build and run every test that this machine can run
 	@tools/bootstrap.sh build test
 	@tools/test.sh
-check: bootstrap      ## the quick part of the tests: unit tests and static checks
+check:                ## the quick part of the tests: unit tests and static checks
+	@tools/bootstrap.sh build check
 	@tools/test.sh quick
 bench:                ## measure for half an hour, beside the peers found on this machine; writes docs/overhead.md
 	@tools/bootstrap.sh build test
 	@bench/run.py --long
-install: build
-	install -Dm755 build/release/ddprof $(DESTDIR)$(PREFIX)/bin/ddprof
+install: build        ## the program, its manual pages and completions, below PREFIX
+	@tools/install.sh install "$(DESTDIR)$(PREFIX)"
+uninstall:            ## remove what install wrote
+	@tools/install.sh uninstall "$(DESTDIR)$(PREFIX)"
 docs: build           ## regenerate what is generated: docs/commands.md, and the outputs that the documents show (as root)
 	@build/release/ddprof --help-markdown > docs/commands.md
 	@cmake --preset dev >/dev/null && cmake --build --preset dev -j $(JOBS) --target puppets

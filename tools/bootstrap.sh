@@ -1,22 +1,36 @@
 #!/bin/sh
-# Installs the Debian packages that building (build) and testing (test) need. Quick when they are all there.
+# Installs the Debian packages that are missing. Groups: build (make build, make demo), check (make check, with build), test (make test,
+# with build), root (tools/bare_root.sh). Quick when they are all there. `bootstrap.sh --list GROUP…` prints their names:
+# tools/check_packages.py holds the build to them.
 set -eu
 
-build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
-       libzstd-dev liblzma-dev libssl-dev libboost1.81-dev libcapstone-dev"
-test="clang clang-format clang-tidy lld libgtest-dev libgmock-dev libbenchmark-dev libdw-dev libelf-dev elfutils
-      golang-go rustc linux-perf python3 binutils llvm llvm-19 util-linux sqlite3 xz-utils redis-server nodejs npm
-      chromium python3-jsonschema python3-yaml python3-werkzeug dwz debuginfod openssl zstd protobuf-compiler
-      tini sudo libcap2-bin nginx-light zsh fish groff-base mandoc"
+# Headers of Boost.Beast and Boost.JSON; Debian 12's default, 1.74, has no JSON.
+boost=libboost1.83-dev
+grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release && boost=libboost1.81-dev
 
+# libdw-dev: dwarf.h, the constants of DWARF. The library itself is not linked.
+build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
+       libzstd-dev liblzma-dev libssl-dev $boost libcapstone-dev libdw-dev"
+check="clang-format libgtest-dev libgmock-dev libbenchmark-dev libelf-dev python3"
+test="$check clang clang-tidy lld elfutils golang-go rustc linux-perf binutils llvm llvm-19 util-linux sqlite3 xz-utils redis-server nodejs npm
+      chromium python3-jsonschema python3-yaml python3-werkzeug dwz debuginfod openssl zstd protobuf-compiler
+      tini sudo libcap2-bin nginx-light zsh fish groff-base mandoc systemd"
+root="mmdebstrap git"
+
+list=""
+[ "${1:-}" != --list ] || { list=yes; shift; }
 wanted=""
 for group in "$@"; do
   case $group in
     build) wanted="$wanted $build" ;;
+    check) wanted="$wanted $check" ;;
     test) wanted="$wanted $test" ;;
+    root) wanted="$wanted $root" ;;
     *) echo "bootstrap: unknown group $group" >&2; exit 2 ;;
   esac
 done
+# shellcheck disable=SC2086
+[ -z "$list" ] || { printf '%s\n' $wanted; exit 0; }
 
 missing=""
 for package in $wanted; do
@@ -34,8 +48,18 @@ if ! command -v apt-get >/dev/null 2>&1; then
   exit 1
 fi
 sudo=""
-[ "$(id -u)" -eq 0 ] || sudo=sudo
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null 2>&1; then
+    echo "bootstrap: packages are missing, and installing them needs root or sudo; as root: apt-get update && apt-get install --no-install-recommends$missing" >&2
+    exit 1
+  fi
+  sudo=sudo
+fi
 echo "bootstrap: installing$missing"
-$sudo apt-get update -qq
+# A prompt for a password goes to the terminal. sudo clears the environment: env sets it behind sudo.
 # shellcheck disable=SC2086
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null
+if ! { $sudo apt-get update -qq &&
+  $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null; }; then
+  echo "bootstrap: not installed; as root: apt-get update && apt-get install --no-install-recommends$missing" >&2
+  exit 1
+fi
