@@ -38,7 +38,7 @@ void write_rows_of_answer(ReportPage& page, const std::vector<AnswerRow>& rows) 
   name_width = std::min(name_width, std::max(room / 2, room - std::min(room, detail_width)));
   for (const AnswerRow& row : rows) {
     page.line(page.amount(row.value) + "  " + left_aligned(fit_name(row.name, name_width), name_width) +
-              "  " + fit(row.detail, room - name_width));
+              "  " + fit_left(row.detail, room - name_width));
   }
 }
 
@@ -52,7 +52,8 @@ void write_answer(ReportPage& page, const ReportView& view, const std::vector<He
   if (headlines.size() == 1) {
     for (const Payer& payer : headlines.front().payers) {
       if (payer.value * 1000 < view.left.size) break;  // 0.0 %
-      rows.push_back({payer.value, spoken_name(payer.name), printable(place_of(payer))});
+      rows.push_back(
+          {payer.value, payer.name.empty() ? "code" : spoken_name(payer.name), printable(place_of(payer))});
     }
   } else {
     for (const Headline& headline : headlines) {

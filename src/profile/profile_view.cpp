@@ -67,6 +67,12 @@ std::string_view base_name(std::string_view path) {
 
 FrameTable::FrameTable(const Profile& profile) {
   DenseIndex index;
+  // Writers name what they cannot name by its address, as we do.
+  const auto is_address = [](std::string_view name, std::string_view module) {
+    if (!module.empty() && name.starts_with(module))
+      name.remove_prefix(module.size() + (name.size() > module.size() ? 1 : 0));
+    return name.starts_with("0x");
+  };
   const auto add = [&](std::string_view name, std::string_view module, bool is_unnamed = false) {
     const std::uint64_t hash =
         hash_mix(std::hash<std::string_view>{}(name), std::hash<std::string_view>{}(module));
@@ -74,7 +80,8 @@ FrameTable::FrameTable(const Profile& profile) {
         hash, [&](std::uint32_t at) { return frames_[at].name == name && frames_[at].module == module; });
     if (frame == DenseIndex::kNotFound) {
       frame = index.append(hash);
-      frames_.push_back({std::string(name), std::string(module), is_marker_name(name), is_unnamed});
+      frames_.push_back({std::string(name), std::string(module), is_marker_name(name),
+                         is_unnamed || is_address(name, module)});
     }
     ids_.add(frame);
   };

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace ddprof {
@@ -57,6 +58,24 @@ std::string_view system_call_of(std::string_view name) {
   return {};
 }
 
+// "__GI___libc_read" -> "read": the C library's function that makes the call.
+std::string_view wrapped_call(std::string_view name) {
+  for (std::string_view prefix : {"__GI_", "__libc_", "__"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  for (std::string_view suffix : {"_nocancel", "64"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
+  return name;
+}
+
+// Where programs begin: that everything is below says nothing.
+bool is_main(std::string_view name) {
+  const std::string whole = qualified_name(name);
+  const std::string_view plain = std::string_view(whole).substr(whole.find_last_of(":.") + 1);
+  return plain == "main" || plain == "Main";
+}
+
 // The functions that pay for some samples of a view.
 class Payers {
  public:
@@ -105,13 +124,28 @@ class Payers {
     Tally<std::uint32_t> callers, callees;
   };
 
-  // A module without symbols has a frame for each address; it pays as one.
+  // A module without symbols has a frame for each address; it pays as one. A few names, of the dynamic
+  // linker's table, do not make it a module with symbols.
   void group_unnamed() {
     std::iota(groups_.begin(), groups_.end(), 0U);
-    std::map<std::string_view, std::uint32_t> first;
+    struct Names {
+      std::size_t named = 0, unnamed = 0;
+      std::uint32_t first = 0;
+    };
+    std::map<std::string_view, Names> modules;
     for (std::uint32_t frame = 0; frame < groups_.size(); ++frame) {
-      if (view_.frames[frame].is_unnamed)
-        groups_[frame] = first.emplace(view_.frames[frame].module, frame).first->second;
+      const NamedFrame& known = view_.frames[frame];
+      Names& names = modules[known.module];
+      if (known.is_unnamed && names.unnamed++ == 0) names.first = frame;
+      if (!known.is_unnamed && !known.name.ends_with("@plt")) names.named++;
+    }
+    constexpr std::size_t kFew = 4;
+    for (std::uint32_t frame = 0; frame < groups_.size(); ++frame) {
+      const Names& names = modules[view_.frames[frame].module];
+      const bool has_symbols = names.named > kFew && names.named * kFew > names.unnamed;
+      if (!view_.frames[frame].is_unnamed || has_symbols) continue;
+      groups_[frame] = names.first;
+      is_grouped_.insert(view_.frames[frame].module);
     }
   }
 
@@ -201,9 +235,14 @@ class Payers {
     });
   }
 
+  // Whether a payer stands for a module without symbols.
+  [[nodiscard]] bool is_module(std::uint32_t frame) const {
+    return view_.frames[frame].is_unnamed && is_grouped_.contains(view_.frames[frame].module);
+  }
+
   [[nodiscard]] std::string name_of(std::uint32_t frame) const {
     const NamedFrame& known = view_.frames[frame];
-    return known.is_unnamed ? known.module : code_name(known.name).name;
+    return is_module(frame) ? known.module : code_name(known.name).name;
   }
 
   [[nodiscard]] Payer payer_of(std::uint32_t frame, const Details& details) const {
@@ -215,7 +254,7 @@ class Payers {
                 .line = code.line,
                 .value = sums_[frame],
                 .is_own = own_.is_own(frame),
-                .is_unnamed = known.is_unnamed};
+                .is_unnamed = is_module(frame)};
     if (const auto place = details.places.greatest(); place && payer.file.empty()) {
       payer.file = view_.profile.text(place->first.first);
       payer.line = place->first.second;
@@ -266,10 +305,16 @@ class Payers {
     for (std::uint32_t sample : samples_) {
       const std::int64_t value = view_.profile.samples[sample].values[view_.column];
       std::string_view call;
+      bool is_kernel = false;
       walk(sample, [&](std::uint32_t frame, std::uint32_t, std::size_t) {
-        if (own_.role(frame) != CodeRole::kernel) return true;
-        if (call.empty()) call = system_call_of(view_.frames[frame].name);
-        return false;
+        const NamedFrame& known = view_.frames[frame];
+        if (own_.role(frame) == CodeRole::kernel) {
+          is_kernel = true;
+          if (call.empty()) call = system_call_of(known.name);
+          return false;
+        }
+        if (is_kernel && call.empty() && known.module.starts_with("libc.")) call = wrapped_call(known.name);
+        return true;
       });
       if (!call.empty()) calls.add(call, value);
     }
@@ -307,7 +352,7 @@ class Payers {
     std::optional<std::uint32_t> best;
     for (std::uint32_t frame = 0; frame < sums.size(); ++frame) {
       const bool is_candidate = own_.is_own(frame) && !view_.frames[frame].is_unnamed &&
-                                view_.frames[frame].name != "main" &&
+                                !is_main(view_.frames[frame].name) &&
                                 share(sums[frame].total, whole_) >= kUnder;
       if (is_candidate && (!best || sums[frame].total < sums[*best].total)) best = frame;
     }
@@ -319,9 +364,10 @@ class Payers {
   const ReportView& view_;
   const OwnCode& own_;
   std::vector<std::uint32_t> samples_;
-  std::vector<std::int64_t> sums_;       // by payer
-  std::vector<std::uint32_t> groups_;    // the frame that stands for each
-  std::vector<std::uint32_t> payer_of_;  // by position in samples_
+  std::vector<std::int64_t> sums_;         // by payer
+  std::vector<std::uint32_t> groups_;      // the frame that stands for each
+  std::set<std::string_view> is_grouped_;  // modules
+  std::vector<std::uint32_t> payer_of_;    // by position in samples_
   std::optional<std::size_t> counts_ = samples_column(view_.profile);
   Tally<std::uint32_t> reasons_;
   std::int64_t whole_ = 0, count_ = 0, kernel_ = 0, missed_ = 0;

@@ -38,7 +38,8 @@ TEST(Headline, NamesTheOwnFunctionBelowWrappersAndAboveLibraries) {
 TEST(Headline, AFlatProfileIsCalledFlat) {
   Fixture fixture;
   for (int number = 0; number < 40; ++number)
-    fixture.add("main@a.c:1;run@a.c:9;f" + std::to_string(number) + "@a.c:20", 10 + number % 2);
+    fixture.add("main@a.c:1;toplev::main()@a.c:5;run@a.c:9;f" + std::to_string(number) + "@a.c:20",
+                10 + number % 2);
   EXPECT_EQ(fixture.headline().kind, Kind::spread);
   EXPECT_EQ(fixture.text(), "CPU is spread over 40 functions, the largest 3 % (f1); 100 % below run");
 }
@@ -83,6 +84,15 @@ TEST(Headline, AModuleWithoutSymbolsPaysAsOne) {
   Fixture fixture;
   for (int address = 0; address < 20; ++address) fixture.add("?;?;memcpy!libc.so.6", 10);
   EXPECT_EQ(fixture.text(), "100 % of CPU in app, which has no symbols, mostly in memcpy (libc.so.6)");
+}
+
+TEST(Headline, NamesThatWereMadeOfAddressesAreNone) {
+  Fixture fixture;
+  for (int address = 0; address < 20; ++address) fixture.add("app+0x" + std::to_string(1000 + address), 10);
+  EXPECT_EQ(fixture.text(), "100 % of CPU in app, which has no symbols");
+  Fixture node;
+  node.add("_start!/usr/bin/node;?!jit", 100);
+  EXPECT_EQ(node.text(), "100 % of CPU in code of a JIT compiler, which has no names");
 }
 
 TEST(Headline, GoRuntimeAndStandardLibraryAreNotOwn) {
@@ -150,11 +160,19 @@ TEST(Headline, TheKernelsShareNamesTheSystemCall) {
             "60 % of CPU in the kernel, 50 % in write, 60 % of all for log_line (l.c:12), called by main");
 }
 
+TEST(Headline, ASystemCallWithoutItsOwnFrameIsNamedByTheFunctionThatMadeIt) {
+  Fixture fixture;
+  fixture.add("main@d.c:1;copy@d.c:2;__GI___libc_read!libc.so.6;entry_SYSCALL_64!kernel", 900)
+      .add("main@d.c:1;copy@d.c:2;read!libc.so.6;__x64_sys_read!kernel", 100);
+  EXPECT_EQ(fixture.text(),
+            "100 % of CPU in the kernel, 100 % in read, 100 % of all for copy (d.c:2), called by main");
+}
+
 TEST(Headline, WhatWasMissedLeadsWhenItIsMuch) {
   Fixture fixture;
   fixture.add("main;hot@h.c:3", 850).add("[unsampled: shorter than a sampling period]", 150);
   EXPECT_EQ(fixture.text(),
-            "15 % of CPU has no whole stack (unsampled: shorter than a sampling period); 85 % of CPU in hot "
+            "15 % of CPU has no whole stack (unsampled: shorter than a sampling period); 85 % in hot "
             "(h.c:3), "
             "called by main");
   Fixture little;
@@ -200,7 +218,7 @@ TEST(Headline, NothingIsSaidOfNothingAndOfDifferences) {
   difference.add("main;faster", -300).add("main;slower", 100);
   EXPECT_EQ(difference.text(), "");
   EXPECT_EQ(Fixture().add("[lost: ring buffer full]", 10).text(),
-            "No CPU has a stack: lost: ring buffer full");
+            "CPU has no stacks: lost: ring buffer full");
 }
 
 TEST(Headline, AShimForMemoryIsNoAnswer) {

@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kFewSamples = 100;
 constexpr double kMuchMissed = 0.1;
 constexpr double kNearlyAllCalls = 0.9;
+constexpr double kWorthNaming = 0.1;
 
 // The sentence is put together from its parts: how much of what, where, from where, and how sure that is.
 class Sentence {
@@ -23,7 +24,7 @@ class Sentence {
     if (headline_.whole == 0) return "Nothing was sampled.";
     if (headline_.kind == Headline::Kind::nothing)
       return headline_.missed == headline_.whole
-                 ? fmt::format("No {} has a stack: {}", headline_.noun, headline_.missed_reason)
+                 ? fmt::format("{} has no stacks: {}", headline_.noun, headline_.missed_reason)
                  : "";
     return process() + missed() + body() + caveat();
   }
@@ -33,8 +34,9 @@ class Sentence {
     return round_percent(value, headline_.whole);
   }
 
-  // "89 % of CPU"; behind the share of a process, "89 % of that".
+  // "89 % of CPU"; behind the share of a process, "89 % of that"; behind what was missed, "89 %".
   [[nodiscard]] std::string of_it(std::int64_t value) const {
+    if (is_much_missed() && value != headline_.missed) return percent(value);
     return fmt::format("{} of {}", percent(value), headline_.process.empty() ? headline_.noun : "that");
   }
 
@@ -45,9 +47,12 @@ class Sentence {
   }
 
   [[nodiscard]] std::string missed() const {
-    const auto share = static_cast<double>(headline_.missed) / static_cast<double>(headline_.whole);
-    if (share < kMuchMissed) return "";
+    if (!is_much_missed()) return "";
     return fmt::format("{} has no whole stack ({}); ", of_it(headline_.missed), headline_.missed_reason);
+  }
+
+  [[nodiscard]] bool is_much_missed() const {
+    return static_cast<double>(headline_.missed) >= kMuchMissed * static_cast<double>(headline_.whole);
   }
 
   [[nodiscard]] std::string caveat() const {
@@ -57,6 +62,8 @@ class Sentence {
 
   // "shop::is_blocked (shop.cpp:56)"
   [[nodiscard]] std::string named(const Payer& payer) const {
+    if (payer.is_unnamed && payer.module.starts_with("[anon"))
+      return "code of a JIT compiler, which has no names";
     if (payer.is_unnamed)
       return fmt::format("{}, which has no symbols", payer.name.empty() ? "code" : short_name_(payer.name));
     std::string text = short_name_(payer.name);
@@ -102,7 +109,6 @@ class Sentence {
 
   // As many as have a tenth, three at most.
   [[nodiscard]] std::string several() const {
-    constexpr double kWorthNaming = 0.1;
     std::string text;
     for (std::size_t at = 0; at < std::min<std::size_t>(headline_.payers.size(), 3); ++at) {
       const Payer& payer = headline_.payers[at];
@@ -127,7 +133,8 @@ class Sentence {
 
   [[nodiscard]] std::string kernel() const {
     std::string text = fmt::format("{} in the kernel", of_it(headline_.kernel_value));
-    if (!headline_.system_call.empty())
+    if (static_cast<double>(headline_.system_call_value) >=
+        kWorthNaming * static_cast<double>(headline_.kernel_value))
       text += fmt::format(", {} in {}", percent(headline_.system_call_value), headline_.system_call);
     const Payer& payer = headline_.payers.front();
     return text +

@@ -51,7 +51,10 @@ std::string_view without_version(std::string_view name) {
 }
 
 bool is_interpreter(std::string_view module) {
-  return is_one_of(without_version(module),
+  const bool is_library = starts_with_any(module, {"libpython", "libjvm.", "libnode.", "libruby", "libperl.",
+                                                   "libphp", "libmono", "libcoreclr.", "liblua", "libv8"});
+  return is_library ||
+         is_one_of(without_version(module),
                    {"python",  "node",     "nodejs", "bun",   "deno",  "java", "ruby", "perl",   "php",
                     "php-fpm", "lua",      "luajit", "bash",  "dash",  "sh",   "zsh",  "dotnet", "mono",
                     "R",       "beam.smp", "guile",  "tclsh", "julia", "gawk", "mawk"});
@@ -220,10 +223,10 @@ class Roles {
       if (is_jit_runtime(code_name(frame.name))) return CodeRole::library;
     } else if (path.starts_with('[')) {
       return CodeRole::library;  // [vdso]
-    } else if (is_shared_library(frame.module)) {
-      return has_interpreter_ && is_package_module(path) ? CodeRole::own : CodeRole::library;
     } else if (is_interpreter(frame.module)) {
       return CodeRole::interpreter;
+    } else if (is_shared_library(frame.module)) {
+      return has_interpreter_ && is_package_module(path) ? CodeRole::own : CodeRole::library;
     }
     if (is_foreign_source(file)) return CodeRole::library;
     return !frame.is_unnamed && is_foreign_name(frame.name, file) ? CodeRole::library : CodeRole::own;
