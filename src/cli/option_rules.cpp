@@ -1,7 +1,6 @@
 #include "cli/option_rules.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "cli/attach_choice.hpp"
@@ -242,11 +241,6 @@ void check_tags(Options& options) {
   if (refused.empty()) return;
   options.notices.push_back(fmt::format(
       "not tags, and left out: {}; they are key:value and begin with a letter", fmt::join(refused, ", ")));
-}
-
-Result<void> check_list(const Options& options) {
-  if (options.files.size() < 2) return {};
-  return usage_error("list: takes one folder", "ddprof list DIR");
 }
 
 Result<void> check_convert(const Options& options) {

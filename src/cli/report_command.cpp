@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/destinations.hpp"
 #include "cli/moment.hpp"
 #include "cli/option_table.hpp"
 #include "cli/pager.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report.hpp"
 #include "cli/terminal.hpp"
+#include "cli/user_folder.hpp"
 
 namespace ddprof {
 

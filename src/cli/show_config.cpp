@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "cli/attach_choice.hpp"
-#include "cli/destinations.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
+#include "cli/user_folder.hpp"
 #include "collect/perf/perf_collector.hpp"
 
 namespace ddprof {
