@@ -26,7 +26,7 @@ std::string default_of(const OptionRow& row) {
 }
 
 std::string long_form(const OptionRow& row) {
-  const bool is_on = is_boolean(row) && default_of(row) == "on";
+  const bool is_on = is_boolean(row) && default_of(row).starts_with("on");
   const std::string value = row.value.empty() ? std::string() : fmt::format(" {}", row.value);
   return fmt::format("--{}{}{}", is_on ? "[no-]" : "", row.name, value);
 }

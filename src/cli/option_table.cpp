@@ -57,7 +57,7 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "timeline", .environment = "DD_PROFILING_TIMELINE_ENABLE", .slot = &Options::timeline,
      .group = Group::sampling, .level = Level::extended,
      .help = "keep the time of each sample: larger profiles, from which viewers draw what happened when",
-     .default_note = "on where profiles are uploaded"},
+     .default_note = "on for uploads to Datadog"},
     {.name = "engine", .slot = &Options::engine, .value = "NAME", .group = Group::sampling, .level = Level::extended,
      .help = "how samples are taken", .choices = "auto perf"},
     {.name = "stack-sample-size", .environment = "DD_PROFILING_SAMPLE_STACK_USER",

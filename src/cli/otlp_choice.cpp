@@ -95,12 +95,15 @@ std::optional<std::string> chosen_collector(const Options& options) {
 Peer collector_peer(const std::string& url, const Options& options, const std::string& name, Pid target,
                     HostShares::Identify identify) {
   auto headers = parse_otlp_headers(options.otlp_headers);
-  return otlp_peer({.url = url,
-                    .resource = resource_of(options, name, target),
-                    .headers = headers ? std::move(headers).value() : HttpHeaders(),
-                    .certificate_file = options.otlp_certificate,
-                    .is_compressed = options.otlp_compression != "none",
-                    .identify = std::move(identify)});
+  return otlp_peer(
+      {.url = url,
+       .resource = resource_of(options, name, target),
+       .headers = headers ? std::move(headers).value() : HttpHeaders(),
+       .certificate_file = options.otlp_certificate,
+       .is_compressed = options.otlp_compression != "none",
+       // Pyroscope, which takes OTLP too, refuses times: they are sent to whom they are wanted for.
+       .has_times = origin_of(options, "timeline").kind != Origin::Kind::default_value,
+       .identify = std::move(identify)});
 }
 
 }  // namespace ddprof

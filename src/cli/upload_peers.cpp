@@ -75,8 +75,9 @@ bool has_peers(const Options& options) {
 void choose_timeline(Options& options) {
   const std::size_t option = *find_option("timeline");
   if (options.origins.size() <= option || options.origins[option].kind != Origin::Kind::default_value) return;
-  options.timeline = has_peers(options);
-  options.origins[option].detail = options.timeline ? "profiles are uploaded" : "profiles are files";
+  options.timeline = chosen_agent(options).has_value();
+  options.origins[option].detail =
+      options.timeline ? "uploads to Datadog have it" : "off but for uploads to Datadog";
 }
 
 std::vector<Peer> chosen_peers(const Options& given, const std::string& name, Pid target,

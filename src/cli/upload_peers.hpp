@@ -13,7 +13,8 @@ namespace ddprof {
 // Whether profiles are sent to anybody.
 bool has_peers(const Options& options);
 
-// Where it was not chosen: profiles that are sent have the times of their samples, those in files have not.
+// Where it was not chosen: profiles that are sent to Datadog have the times of their samples, those in files
+// have not. Other receivers get times only when they were asked for: Pyroscope refuses them over OTLP.
 void choose_timeline(Options& options);
 
 // Those whom the command line, the environment or a file names. None by default. `name` is the service when

@@ -6,6 +6,7 @@
 #include "encode/gzip.hpp"
 #include "export/collector_url.hpp"
 #include "export/otlp_answer.hpp"
+#include "profile/timeline.hpp"
 
 namespace ddprof {
 
@@ -70,6 +71,14 @@ OtlpResource resource_for(const OtlpOptions& options, const Profile& profile) {
   return resource;
 }
 
+Profile without_times(Profile profile) {
+  for (ProfileSample& sample : profile.samples) {
+    sample.times.clear();
+    sample.events = 0;
+  }
+  return profile;
+}
+
 // Empty without samples: such requests are not to be sent.
 Result<std::string> otlp_body(const OtlpOptions& options, const Batch& batch) {
   // The tables of a request are shared by all of its profiles; they are made for one.
@@ -77,7 +86,11 @@ Result<std::string> otlp_body(const OtlpOptions& options, const Batch& batch) {
     return make_error(ErrorCode::unsupported, "a batch of {} profiles, of which OTLP is sent one",
                       batch.parts.size());
   if (batch.parts.empty() || !has_values(batch.parts[0].profile)) return std::string();
-  std::string request = encode_otlp(batch.parts[0].profile, resource_for(options, batch.parts[0].profile));
+  const Profile& profile = batch.parts[0].profile;
+  const OtlpResource resource = resource_for(options, profile);
+  std::string request = options.has_times || !has_timeline(profile)
+                            ? encode_otlp(profile, resource)
+                            : encode_otlp(without_times(profile), resource);
   if (request.size() > kMaxOtlpBytes)
     return with_hint(make_error(ErrorCode::exhausted, "a request of {} MiB, of which OTLP allows 64",
                                 request.size() >> 20U),

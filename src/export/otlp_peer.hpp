@@ -17,6 +17,7 @@ struct OtlpOptions {
   HttpHeaders headers;           // of each request; keys are among them
   std::string certificate_file;  // authorities to trust; empty: those of the system
   bool is_compressed = true;
+  bool has_times = true;               // of samples, where the profile has them
   HostShares::Identify identify = {};  // with several processes: what each says of itself; may be missing
 };
 

@@ -69,6 +69,19 @@ TEST(OtlpPeer, PostsProtobufInGzip) {
   EXPECT_TRUE(is_otlp(*plain));
 }
 
+TEST(OtlpPeer, LeavesTimesOutWhereTheyAreNotWanted) {
+  const auto body_of = [](bool has_times, bool are_wanted) {
+    Batch batch = batch_with(1);
+    ProfileSample& sample = batch.parts.front().profile.samples.front();
+    if (has_times) sample.times = {1'000'000'001, 1'000'000'002};
+    if (has_times) sample.events = 2;
+    OtlpOptions options{.url = "http://collector/", .is_compressed = false, .has_times = are_wanted};
+    return otlp_peer(options).pack(batch).at(0).value().body;
+  };
+  EXPECT_EQ(body_of(true, false), body_of(false, false));
+  EXPECT_NE(body_of(true, true), body_of(true, false));
+}
+
 TEST(OtlpPeer, DoesNotCompressWhereItMayNot) {
   Collector collector(answer_with(200));
   OtlpOptions options = collector.options();

@@ -307,6 +307,21 @@ TEST_F(SessionTest, StopsWhenAskedAndStillSendsWhatItHas) {
   EXPECT_EQ(destination.profiles.size(), 1U);
 }
 
+TEST_F(SessionTest, SaysThatItReachedItsCpuBudgetAndNotEachTime) {
+  std::vector<std::string> said;
+  options.max_cpu = 0.0001;
+  options.say_notice = [&](const std::string& text) { said.push_back(text); };
+  // The budget is looked at once a second: busy for two of them, and a sample is needed for each look.
+  options.on_sample = [](const SampleEvent&, const BuiltStack&, const ProcessTable&, const FileRegistry&) {
+    for (const Nanoseconds end = monotonic_now() + std::chrono::milliseconds(50); monotonic_now() < end;) {
+    }
+  };
+  for (int batch = 0; batch < 45; ++batch) collector.batches.push_back({sample()});
+  EXPECT_GT(run().slow_down, 1U);
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_THAT(said[0], testing::MatchesRegex("--max-cpu 0 is reached: one of [0-9]+ samples is taken"));
+}
+
 TEST(StolenTime, IsInTheFirstLine) {
   std::int64_t tick = 1'000'000'000 / ::sysconf(_SC_CLK_TCK);
   EXPECT_EQ(parse_stolen_time("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), (6 + 7 + 8) * tick);
@@ -323,6 +338,26 @@ TEST(Summary, TheClosingLineSaysWhatWasMissed) {
             "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)");
   summary.stopped.clear();
   EXPECT_EQ(closing_line(summary), "8,412 samples, 0 lost, 0 stacks truncated");
+}
+
+TEST(Summary, TheEndOfALogIsOneLine) {
+  Summary summary;
+  summary.duration = std::chrono::seconds(61);
+  summary.stacks = 1234;
+  summary.output = "http://agent:8126";
+  summary.outcome.sent = 3;
+  summary.outcome.delivery.waiting = 2;
+  summary.outcome.failed = 1;
+  summary.outcome.first_error = make_error(ErrorCode::failed, "the disk is full");
+  summary.worker_ends[static_cast<std::size_t>(WorkerEnd::scheduled)] = 1;
+  summary.exact_cpu = 5'950'000'000;
+  summary.own_cpu = std::chrono::milliseconds(86);
+  summary.own_memory_bytes = 20 << 20U;
+  EXPECT_EQ(
+      end_line(summary),
+      "the end, after 61.0 s: 1,234 samples, 0 lost, 0 stacks truncated; 3 profiles for http://agent:8126; "
+      "of the profiles, 2 wait on the disk, 1 failed: the disk is full; worker replaced 1 times: 1 as "
+      "scheduled; target 5.950 s of CPU; ddprof 0.086 s of CPU, 20.0 MiB");
 }
 
 TEST(Summary, NumbersHaveThousands) {

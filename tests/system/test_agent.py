@@ -56,6 +56,19 @@ class Uploads(harness.SystemTest):
         total = sum(pprof.total(post.profile, agent.CPU) for post in posts)
         self.assertAlmostEqual(total / 5e9, 1.0, delta=0.02)
 
+    def test_samples_have_their_times_unless_they_are_not_wanted(self):
+        def has_times(profile):
+            return any("end_timestamp_ns" in sample.labels for sample in profile.samples)
+
+        for options, are_there in (([], True), (["--no-timeline"], False)):
+            receiver = agent.Agent(self)
+            self.profile_split(receiver, *options, seconds=0.5)
+            self.assertEqual([has_times(post.profile) for post in receiver.posts], [are_there])
+            shown = self.ddprof("--show-config", "-U", receiver.url, *options, "true")
+            self.assertRegex(shown.stdout + shown.stderr, r"(?m)^timeline +%s +" % str(are_there).lower())
+            self.wait_until_profiler_ends()
+        self.assertFalse(has_times(self.record([self.puppet("split"), "1", "0.5"]).profile))
+
     def test_profiles_arrive_over_tcp(self):
         self.assert_arrives(agent.Agent(self))
 
