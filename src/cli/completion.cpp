@@ -34,7 +34,7 @@ std::vector<std::string> spellings(const OptionRow& row) {
   std::vector<std::string> result;
   if (row.letter != 0) result.push_back(fmt::format("-{}", row.letter));
   result.push_back(fmt::format("--{}", row.name));
-  if (default_of(row) == "on") result.push_back(fmt::format("--no-{}", row.name));
+  if (default_of(row).starts_with("on")) result.push_back(fmt::format("--no-{}", row.name));
   return result;
 }
 

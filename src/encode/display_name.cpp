@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxNesting = 8;  // deeper arguments go together with the eighth level
 constexpr std::string_view kOperator = "operator";
 
-// Whether the < or > at `at` is an operator's or an arrow's, not a bracket.
+// Whether the <, >, ( or ) at `at` is an operator's or an arrow's, not a bracket.
 bool is_part_of_operator(std::string_view name, std::size_t at) {
   if (name[at] == '>' && at > 0 && name[at - 1] == '-') return true;
   const std::string_view before = name.substr(0, at);
@@ -22,7 +22,8 @@ bool is_part_of_operator(std::string_view name, std::size_t at) {
   // The second half of <<, >> and the = of <=> need no care: only brackets do.
   return (before.ends_with("operator<") && name[at] == '<') ||
          (before.ends_with("operator>") && name[at] == '>') ||
-         (before.ends_with("operator<=") && name[at] == '>');
+         (before.ends_with("operator<=") && name[at] == '>') ||
+         (before.ends_with("operator(") && name[at] == ')');
 }
 
 // How many brackets each byte is in; the brackets themselves belong to the outside.
@@ -92,14 +93,14 @@ std::string bare_name(std::string text) {
     text.erase(at, std::string_view(" const").size());
   // Parameters end a name, or only qualifiers follow. In Go "main.(…).handle" they are a receiver.
   const std::size_t open = text.rfind('('), close = text.find(')', open);
-  const bool is_end = close + 1 == text.size() || (close < text.size() && text[close + 1] == ' ');
-  if (open != std::string::npos && open > 0 && is_end &&
-      !std::string_view(text).substr(0, open).ends_with(kOperator))
-    text.erase(open);
+  const bool has_parameters = open != std::string::npos && open > 0 &&
+                              (close + 1 == text.size() || (close < text.size() && text[close + 1] == ' ')) &&
+                              !std::string_view(text).substr(0, open).ends_with(kOperator);
+  if (has_parameters) text.erase(open);
   if (const std::size_t tag = text.rfind('['); text.ends_with(']') && tag > 0 && tag != std::string::npos)
     text.erase(tag);
-  // "operator new" holds a space of its own.
-  const std::size_t space = text.rfind(' ', text.rfind(kOperator));
+  // Only names with parameters have a return type. "operator new" holds a space of its own.
+  const std::size_t space = has_parameters ? text.rfind(' ', text.rfind(kOperator)) : std::string::npos;
   return space == std::string::npos ? text : text.substr(space + 1);
 }
 

@@ -50,6 +50,7 @@ TEST(DisplayName, GivesUpTemplateArgumentsFromTheInside) {
 TEST(DisplayName, OperatorsAreNoBrackets) {
   EXPECT_EQ(fit_name("Stream& operator<< <int>(Stream&, int)", 30), "Stream& operator<< <…>(…)");
   EXPECT_EQ(fit_name("Pointer<Value>::operator->() const", 30), "Pointer<…>::operator->() const");
+  EXPECT_EQ(fit_name("Less::operator()(Order const&) const", 30), "Less::operator()(…) const");
   EXPECT_LE(display_width(fit_name("bool operator<(A<int> const&, A<int> const&)", 20)), 20U);
 }
 
@@ -68,6 +69,7 @@ TEST(DisplayName, IsTheFunctionsOwnNameWhereThereIsRoomForLittle) {
   EXPECT_EQ(fit_short_name("main::{lambda(int)#1}::operator()(int) const", 12), "operator()");
   EXPECT_EQ(fit_short_name("void f(int) const::{lambda(int)#1}::operator()(int) const", 32),
             "f(…)::{lambda(…)#1}::operator()");
+  EXPECT_EQ(fit_short_name("JS:*render /srv/app/server.js:10:5", 20), "JS:*render…r.js:10:5");
   EXPECT_EQ(fit_short_name("net/http.(*conn).serve", 20), "net/http.(…).serve");
   EXPECT_EQ(fit_short_name("net/http.(*conn).serve", 9), "net/…erve");
   EXPECT_EQ(fit_short_name("[truncated: no unwind info in libfoo.so]", 10), "[trun….so]");

@@ -69,8 +69,11 @@
   const columnOf = (character) => (/[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]/.test(character) || character.length > 1 ? 2 : 1);
   const columnsOf = (text) => (isPlain(text) ? text.length : [...text].reduce((sum, character) => sum + columnOf(character), 0));
 
-  // < and > also occur in operators and arrows.
-  const isOperator = (text, at) => (text[at] === '>' && text[at - 1] === '-') || /operator(<|>|<=)?$/.test(text.slice(Math.max(0, at - 10), at));
+  // Brackets also occur in operators and arrows.
+  function isOperator(text, at) {
+    const before = text.slice(Math.max(0, at - 10), at), here = before + text[at];
+    return before.endsWith('operator') || ['->', 'operator<<', 'operator>>', 'operator<=>', 'operator()'].some((one) => here.endsWith(one));
+  }
 
   // Gives up what is in brackets, the innermost first, until the text fits.
   function withoutBrackets(text, open, close, columns) {
@@ -115,9 +118,13 @@
   // "void std::vector<…>::push_back(…) const" -> "std::vector::push_back". In Go "main.(…).handle" has a receiver, which stays.
   function bare(name) {
     if (name.startsWith('[')) return name;
-    const text = name.replaceAll('<…>', '').replaceAll(' const::', '::').replace(/(?<=.)(?<!operator)\([^()]*\)( [^()]*)?$/, '').replace(/(?<=.)\[[^[]*\]$/, '');
-    const from = text.lastIndexOf('operator');
-    return text.slice(text.lastIndexOf(' ', from < 0 ? text.length : from) + 1) || name;
+    const text = name.replaceAll('<…>', '').replaceAll(' const::', '::');
+    const parameters = text.search(/(?<=.)(?<!operator)\([^()]*\)( [^()]*)?$/);
+    if (parameters < 0) return text || name;
+    // Only names with parameters have a return type. "operator new" holds a space of its own.
+    const own = text.slice(0, parameters).replace(/(?<=.)\[[^[]*\]$/, '');
+    const from = own.lastIndexOf('operator');
+    return own.slice(own.lastIndexOf(' ', from < 0 ? own.length : from) + 1) || name;
   }
 
   // Inner template arguments go first, then the parameters, then all brackets and the scopes, and at last the middle.

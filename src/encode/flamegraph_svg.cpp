@@ -32,14 +32,25 @@ constexpr std::string_view kScript =
 
 // In pixels. The script draws with the same measures, and finds out the real widths of characters.
 constexpr double kWidth = 1200, kMargin = 12, kInside = kWidth - 2 * kMargin;
-constexpr int kRow = 18, kBar = 17;                         // of a frame, and without the gap below it
-constexpr double kColumn = 7.25;                            // of the names, in a font of fixed width
-constexpr double kLetter = 6.6, kSwatch = 15, kSpace = 18;  // of the legend: about, since fonts differ
+constexpr int kRow = 18, kBar = 17;          // of a frame, and without the gap below it
+constexpr double kColumn = 7.25;             // of the names, in a font of fixed width
+constexpr double kSwatch = 15, kSpace = 18;  // of the legend
 constexpr int kTitleLine = 30, kFactsLine = 50, kLegendGap = 23, kLegendRow = 19;
 constexpr double kNarrowestBar = 1;        // frames below are drawn together
 constexpr std::size_t kMostDrawn = 3'000;  // without the script, as are the next
 constexpr std::uint32_t kMostRows = 40;
 constexpr std::size_t kMostColumns = 120;  // of a name in a tooltip
+
+// Of a text in the font of the legend, about, since fonts differ; the script measures it.
+double pixels_of(std::string_view text) {
+  double pixels = 0;
+  for (const char letter : text) {
+    const bool is_narrow = std::string_view(" .,:;'()[]fijlrt").find(letter) != std::string_view::npos;
+    const bool is_wide = std::string_view("mwMW%+").find(letter) != std::string_view::npos;
+    pixels += is_narrow ? 4.2 : is_wide ? 10.5 : 7.3;
+  }
+  return pixels;
+}
 
 // One of several texts in a line.
 struct FlowText {
@@ -120,8 +131,7 @@ class FlamegraphWriter {
     add("<g id=\"{}\">\n", id);
     double left = kMargin;
     for (const auto& [text, swatch] : texts) {
-      const double width =
-          static_cast<double>(display_width(text)) * kLetter + (swatch.empty() ? 0 : kSwatch);
+      const double width = pixels_of(text) + (swatch.empty() ? 0 : kSwatch);
       if (left > kMargin && left + width > kWidth - kMargin) {
         left = kMargin;
         line += kLegendRow;
