@@ -37,7 +37,6 @@ Diagnosis examine(const DoctorOptions& options) {
   const Machine machine;
   const OwnPrivileges privileges = own_privileges();
   const PerfProbe probe = probe_perf();
-  const std::string executable = machine.link("/proc/self/exe").value_or("ddprof");
   Diagnosis diagnosis;
   diagnosis.findings = {
       // Whether it works.
@@ -49,7 +48,7 @@ Diagnosis examine(const DoctorOptions& options) {
       check_locked_memory(machine, probe, memlock_limit()),
       // Who decides.
       check_paranoid(privileges, probe),
-      check_capabilities(privileges, executable),
+      check_capabilities(privileges),
       check_seccomp(privileges, probe),
       check_ptrace(machine, privileges),
       check_container(machine),
@@ -63,7 +62,7 @@ Diagnosis examine(const DoctorOptions& options) {
       check_clock(machine),
       check_tracefs(machine),
       check_btf(machine),
-      check_bpf(machine, context_refusal(probe.cpus)),
+      check_bpf(machine, privileges, context_refusal(probe.cpus)),
       // Where profiles could go.
       check_agent(AgentAddress::parse(options.url, options.host, options.port)),
   };

@@ -11,7 +11,7 @@ namespace ddprof {
 
 namespace {
 
-using Capabilities = std::array<std::string_view, 1>;
+using Capabilities = std::array<int, 1>;
 
 struct KernelVersion {
   int major = 0;
@@ -24,6 +24,18 @@ KernelVersion parse_release(const std::string& release) {
   char dot = 0;
   std::istringstream(release) >> version.major >> dot >> version.minor;
   return version;
+}
+
+// kallsyms_show_value() of the kernel: at 0 whoever may profile the kernel by the sysctl, at 0 and 1 who has
+// CAP_SYSLOG, at 2 nobody.
+Cure cure_of_hidden_names(std::int64_t restriction, const OwnPrivileges& privileges) {
+  static constexpr Capabilities kSyslog = {CAP_SYSLOG};
+  if (privileges.has(CAP_SYSLOG)) return {.command = "sudo sysctl kernel.kptr_restrict=1"};
+  std::string sysctl = "sudo sysctl";
+  if (restriction > 0) sysctl += " kernel.kptr_restrict=0";
+  if (privileges.paranoid.value_or(2) > 1) sysctl += " kernel.perf_event_paranoid=1";
+  if (restriction < 2) return capability_cure(privileges, kSyslog, sysctl);
+  return {.command = privileges.may_gain(CAP_SYSLOG) ? sysctl : sysctl + " on the host"};
 }
 
 }  // namespace
@@ -86,7 +98,6 @@ Finding check_sample_rate(const Machine& machine) {
 }
 
 Finding check_kernel_names(const Machine& machine, const OwnPrivileges& privileges) {
-  static constexpr Capabilities kSyslog = {"SYSLOG"};
   const auto restriction = machine.number("/proc/sys/kernel/kptr_restrict");
   Finding finding{.name = "kernel-names",
                   .fact = restriction ? fmt::format("kernel.kptr_restrict is {}", *restriction)
@@ -99,15 +110,7 @@ Finding check_kernel_names(const Machine& machine, const OwnPrivileges& privileg
   finding.state = CheckState::missing;
   finding.fact += ", and /proc/kallsyms hides its addresses";
   finding.meaning = "frames of the kernel stay [kernel]+0x…";
-  // kallsyms_show_value() of the kernel: at 0 whoever may profile the kernel by the sysctl, at 0 and 1 who
-  // has CAP_SYSLOG, at 2 nobody.
-  const std::int64_t level = restriction.value_or(0);
-  if (level == 0 && privileges.paranoid.value_or(2) > 1)
-    finding.cure = cure_with("give ddprof CAP_SYSLOG, or sudo sysctl kernel.perf_event_paranoid=1", kSyslog);
-  else if (level == 1)
-    finding.cure = cure_with("give ddprof CAP_SYSLOG, or sudo sysctl kernel.kptr_restrict=0", kSyslog);
-  else
-    finding.cure = cure_with("sudo sysctl kernel.kptr_restrict=1, and give ddprof CAP_SYSLOG", kSyslog);
+  finding.cure = cure_of_hidden_names(restriction.value_or(0), privileges);
   return finding;
 }
 
@@ -142,8 +145,9 @@ Finding check_btf(const Machine& machine) {
   return finding;
 }
 
-Finding check_bpf(const Machine& machine, const std::optional<Error>& refusal) {
-  static constexpr std::array<std::string_view, 2> kBpf = {"BPF", "PERFMON"};
+Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges,
+                  const std::optional<Error>& refusal) {
+  static constexpr std::array<int, 2> kBpf = {CAP_BPF, CAP_PERFMON};
   const auto level = machine.number("/proc/sys/kernel/unprivileged_bpf_disabled");
   Finding finding{.name = "bpf",
                   .fact = level ? fmt::format("kernel.unprivileged_bpf_disabled is {}", *level)
@@ -153,8 +157,7 @@ Finding check_bpf(const Machine& machine, const std::optional<Error>& refusal) {
   finding.state = CheckState::missing;
   finding.fact += ", " + refusal->message;
   finding.meaning = "samples have no trace, span or endpoint, even of threads that publish them";
-  if (refusal->code == ErrorCode::permission_denied)
-    finding.cure = cure_with("give ddprof CAP_BPF and CAP_PERFMON, or run it as root", kBpf);
+  if (refusal->code == ErrorCode::permission_denied) finding.cure = capability_cure(privileges, kBpf);
   return finding;
 }
 

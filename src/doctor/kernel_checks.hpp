@@ -18,6 +18,7 @@ Finding check_kernel_names(const Machine& machine, const OwnPrivileges& privileg
 Finding check_tracefs(const Machine& machine);
 Finding check_btf(const Machine& machine);
 // `refusal`: why the program that reads what threads publish cannot be had; none: it can.
-Finding check_bpf(const Machine& machine, const std::optional<Error>& refusal);
+Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges,
+                  const std::optional<Error>& refusal);
 
 }  // namespace ddprof

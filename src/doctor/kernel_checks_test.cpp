@@ -69,8 +69,9 @@ TEST(CheckKernelNames, KnowsWhatShowsThemAtEachLevel) {
     return check_kernel_names(recorded.machine(), user_at(paranoid)).cure.command;
   };
   EXPECT_THAT(cure_at("0", 2), HasSubstr("perf_event_paranoid=1"));
-  EXPECT_THAT(cure_at("1", 2), HasSubstr("kptr_restrict=0"));
-  EXPECT_THAT(cure_at("2", 2), HasSubstr("kptr_restrict=1, and give ddprof CAP_SYSLOG"));
+  EXPECT_THAT(cure_at("1", 2), HasSubstr("kptr_restrict=0 kernel.perf_event_paranoid=1, or sudo setcap"));
+  EXPECT_THAT(cure_at("1", 1), HasSubstr("kptr_restrict=0, or sudo setcap cap_syslog+ep ddprof"));
+  EXPECT_EQ(cure_at("2", 2), "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
 }
 
 TEST(CheckTracefs, TellsAbsentFromUnmountedFromThere) {
@@ -93,12 +94,13 @@ TEST(CheckBpf, IsHonestThatNothingUsesItYet) {
   EXPECT_EQ(check_btf(recorded.machine()).state, CheckState::ok);
   recorded.file("/proc/sys/kernel/unprivileged_bpf_disabled", "2\n");
   const Finding refused =
-      check_bpf(recorded.machine(), Error{ErrorCode::permission_denied, "bpf: make a map: no"});
+      check_bpf(recorded.machine(), user_at(2), Error{ErrorCode::permission_denied, "bpf: make a map: no"});
   EXPECT_EQ(refused.state, CheckState::missing);
   EXPECT_THAT(refused.fact, HasSubstr("bpf: make a map: no"));
-  EXPECT_THAT(refused.cure.command, HasSubstr("CAP_BPF"));
-  EXPECT_THAT(check_bpf(recorded.machine(), Error{ErrorCode::unsupported, "no"}).cure.command, IsEmpty());
-  EXPECT_EQ(check_bpf(recorded.machine(), std::nullopt).state, CheckState::ok);
+  EXPECT_THAT(refused.cure.command, HasSubstr("setcap cap_bpf,cap_perfmon+ep"));
+  EXPECT_THAT(check_bpf(recorded.machine(), user_at(2), Error{ErrorCode::unsupported, "no"}).cure.command,
+              IsEmpty());
+  EXPECT_EQ(check_bpf(recorded.machine(), user_at(2), std::nullopt).state, CheckState::ok);
 }
 
 }  // namespace

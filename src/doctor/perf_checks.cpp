@@ -2,6 +2,8 @@
 
 #include <sys/resource.h>
 
+#include <cerrno>
+
 #include "collect/perf/ring_budget.hpp"
 
 namespace ddprof {
@@ -17,7 +19,7 @@ Finding of_attempt(std::string name, const PerfProbe::Refusal& refusal, std::str
   finding.fact =
       obstacle_of(*refusal) == PerfObstacle::other ? explain(*refusal).message : reason_of(*refusal);
   finding.meaning = otherwise;
-  finding.cure = cure_of(obstacle_of(*refusal));
+  finding.cure = cure_of(*refusal);
   return finding;
 }
 
@@ -39,24 +41,30 @@ Finding check_paranoid(const OwnPrivileges& privileges, const PerfProbe& probe) 
     return finding;
   }
   const int level = *privileges.paranoid;
+  // What would be refused at this level.
+  OpenFailure all{.error_number = EACCES, .task = -1, .own = privileges};
+  OpenFailure kernel{.error_number = EACCES, .wants_kernel = true, .own = privileges};
   finding.fact = fmt::format("kernel.perf_event_paranoid is {}", level);
   if (privileges.may_monitor()) {
     finding.meaning = "does not bind this process, which has CAP_PERFMON or CAP_SYS_ADMIN";
+  } else if (probe.own && probe.own->is_refused_by_filter) {
+    finding.state = CheckState::limited;
+    finding.meaning = "is not asked: a seccomp filter refuses the call before";
   } else if (level <= 0) {
     finding.meaning = "everybody may sample all processes, with the kernel";
   } else if (level == 1) {
     finding.state = CheckState::limited;
     finding.meaning = "own processes, with the kernel, but not the whole machine";
-    finding.cure = cure_of(PerfObstacle::level_own_only);
+    finding.cure = cure_of(all);
   } else if (level == 2 ||
              !probe.own) {  // levels above 2 mean something on the kernels of some distributions
     finding.state = CheckState::limited;
     finding.meaning = "own processes, without the kernel";
-    finding.cure = cure_of(PerfObstacle::level_hides_kernel);
+    finding.cure = cure_of(kernel);
   } else {
     finding.state = CheckState::missing;
     finding.meaning = "no perf events for ordinary users";
-    finding.cure = cure_of(PerfObstacle::level_forbids);
+    finding.cure = cure_of(*probe.own);
   }
   return finding;
 }

@@ -18,7 +18,7 @@ using testing::IsEmpty;
 TEST(CheckPerfEvents, SaysWhoRefuses) {
   PerfProbe probe = working_probe();
   EXPECT_EQ(check_perf_events(probe).state, CheckState::ok);
-  probe.own = refused({.error_number = EPERM, .paranoid = 2, .is_seccomp_filtered = true});
+  probe.own = refused({.error_number = EPERM, .is_refused_by_filter = true, .own = user_at(2)});
   const Finding finding = check_perf_events(probe);
   EXPECT_EQ(finding.state, CheckState::missing);
   EXPECT_THAT(finding.fact, HasSubstr("seccomp"));
@@ -26,7 +26,7 @@ TEST(CheckPerfEvents, SaysWhoRefuses) {
 }
 
 TEST(CheckPerfEvents, HasTheWordsOfTheErrorThatARecordingWouldEndWith) {
-  const OpenFailure failure{.error_number = EACCES, .what = "sCPU", .paranoid = 4};
+  const OpenFailure failure{.error_number = EACCES, .what = "sCPU", .own = user_at(4)};
   PerfProbe probe = working_probe();
   probe.own = failure;
   const Finding finding = check_perf_events(probe);
@@ -50,9 +50,20 @@ TEST(CheckParanoid, SaysWhatEachLevelLeavesToAnOrdinaryUser) {
   EXPECT_THAT(check_paranoid(user_at(2), probe).cure.command, HasSubstr("perf_event_paranoid=1"));
   // The kernel of kernel.org takes 3 for 2.
   EXPECT_EQ(check_paranoid(user_at(3), probe).state, CheckState::limited);
-  probe.own = refused({.error_number = EACCES, .paranoid = 3});
+  probe.own = refused({.error_number = EACCES, .own = user_at(3)});
   EXPECT_EQ(check_paranoid(user_at(3), probe).state, CheckState::missing);
   EXPECT_THAT(check_paranoid(user_at(3), probe).cure.command, HasSubstr("perf_event_paranoid=2"));
+}
+
+TEST(CheckParanoid, IsNotBlamedForWhatAFilterRefuses) {
+  PerfProbe probe = working_probe();
+  for (const int level : {1, 2, 3}) {
+    probe.own = refused({.error_number = EPERM, .is_refused_by_filter = true, .own = user_at(level)});
+    const Finding finding = check_paranoid(user_at(level), probe);
+    EXPECT_EQ(finding.state, CheckState::limited);
+    EXPECT_THAT(finding.meaning, HasSubstr("seccomp"));
+    EXPECT_THAT(finding.cure.command, IsEmpty());
+  }
 }
 
 TEST(CheckParanoid, DoesNotBindWhoHasTheCapability) {
@@ -65,8 +76,8 @@ TEST(CheckKernelFrames, AndAllProcessesEachHaveTheirOwnCure) {
   PerfProbe probe = working_probe();
   EXPECT_EQ(check_kernel_frames(probe).state, CheckState::ok);
   EXPECT_EQ(check_all_processes(probe).state, CheckState::ok);
-  probe.own_kernel = refused({.error_number = EACCES, .wants_kernel = true, .paranoid = 2});
-  probe.all = refused({.error_number = EACCES, .task = -1, .paranoid = 2});
+  probe.own_kernel = refused({.error_number = EACCES, .wants_kernel = true, .own = user_at(2)});
+  probe.all = refused({.error_number = EACCES, .task = -1, .own = user_at(2)});
   EXPECT_THAT(check_kernel_frames(probe).cure.command, HasSubstr("perf_event_paranoid=1"));
   EXPECT_THAT(check_all_processes(probe).cure.command, HasSubstr("perf_event_paranoid=0"));
 }
@@ -75,12 +86,12 @@ TEST(CheckHardware, TellsAVirtualMachineFromAMissingDriver) {
   RecordedMachine recorded;
   PerfProbe probe = working_probe();
   EXPECT_EQ(check_hardware(recorded.machine(), probe).state, CheckState::ok);
-  probe.cycles = refused({.error_number = ENOENT, .paranoid = 2});
+  probe.cycles = refused({.error_number = ENOENT, .own = user_at(2)});
   recorded.file("/proc/cpuinfo", "flags\t\t: fpu vme hypervisor lahf_lm\n");
   EXPECT_THAT(check_hardware(recorded.machine(), probe).fact, HasSubstr("virtual machine"));
   recorded.file("/proc/cpuinfo", "flags\t\t: fpu vme lahf_lm\n");
   EXPECT_THAT(check_hardware(recorded.machine(), probe).cure.command, HasSubstr("driver"));
-  probe.cycles = refused({.error_number = EPERM, .paranoid = 2, .is_seccomp_filtered = true});
+  probe.cycles = refused({.error_number = EPERM, .is_refused_by_filter = true, .own = user_at(2)});
   EXPECT_THAT(check_hardware(recorded.machine(), probe).fact, HasSubstr("seccomp"));
 }
 

@@ -1,6 +1,5 @@
 #include "doctor/privilege_checks.hpp"
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -32,34 +31,27 @@ bool has_or_includes(const OwnPrivileges& privileges, const KnownCapability& cap
   return privileges.has(capability.number) || (is_included && privileges.has(CAP_SYS_ADMIN));
 }
 
-std::string setcap_command(std::span<const std::string_view> names, const std::string& executable) {
-  std::string list;
-  for (const std::string_view name : names) list += fmt::format("{}cap_{}", list.empty() ? "" : ",", name);
-  std::transform(list.begin(), list.end(), list.begin(),
-                 [](char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; });
-  return fmt::format("sudo setcap {}+ep {}", list, executable);
-}
-
-Finding of_user_namespace() {
+Finding of_user_namespace(const OwnPrivileges& privileges) {
+  static constexpr std::array<int, 1> kMonitor = {CAP_PERFMON};
   return {.name = "capabilities",
           .state = CheckState::missing,
           .fact = "capabilities of a user namespace",
           .meaning = "the kernel does not count them for perf events, so that what everybody may do is left",
-          .cure = {"run ddprof outside of it", "a daemon that is not rootless and has no userns-remap",
-                   "hostUsers: true"}};
+          .cure = capability_cure(privileges, kMonitor)};
 }
 
 }  // namespace
 
-Finding check_capabilities(const OwnPrivileges& privileges, const std::string& executable) {
-  if (!privileges.is_in_first_user_namespace && privileges.capabilities != 0) return of_user_namespace();
+Finding check_capabilities(const OwnPrivileges& privileges) {
+  if (!privileges.is_in_first_user_namespace && privileges.capabilities != 0)
+    return of_user_namespace(privileges);
   std::vector<std::string_view> held;
-  std::vector<std::string_view> wanted;
+  std::vector<int> wanted;
   std::string purposes;
   for (const KnownCapability& capability : kKnown) {
     if (privileges.has(capability.number)) held.push_back(capability.name);
     if (!capability.is_wanted || has_or_includes(privileges, capability)) continue;
-    wanted.push_back(capability.name);
+    wanted.push_back(capability.number);
     purposes += fmt::format("{}{} ({})", purposes.empty() ? "" : ", ", capability.name, capability.purpose);
   }
   Finding finding{.name = "capabilities"};
@@ -70,7 +62,7 @@ Finding check_capabilities(const OwnPrivileges& privileges, const std::string& e
   }
   finding.state = held.empty() ? CheckState::missing : CheckState::limited;
   finding.meaning = "lacks " + purposes;
-  finding.cure = cure_with(setcap_command(wanted, executable), wanted);
+  finding.cure = capability_cure(privileges, wanted);
   return finding;
 }
 
@@ -90,21 +82,21 @@ Finding check_seccomp(const OwnPrivileges& privileges, const PerfProbe& probe) {
   }
   finding.state = CheckState::missing;
   finding.meaning = "it refuses perf_event_open, whatever sysctls and users allow";
-  finding.cure = cure_of(PerfObstacle::seccomp_filter);
+  finding.cure = cure_of(*probe.own);
   finding.cure.docker += ", or --security-opt seccomp=PROFILE.json with perf_event_open allowed";
   finding.cure.kubernetes += ", or a securityContext.seccompProfile of type Localhost that allows it";
   return finding;
 }
 
 Finding check_ptrace(const Machine& machine, const OwnPrivileges& privileges) {
-  static constexpr std::array<std::string_view, 1> kPtrace = {"SYS_PTRACE"};
+  static constexpr std::array<int, 1> kPtrace = {CAP_SYS_PTRACE};
   const auto yama = machine.number("/proc/sys/kernel/yama/ptrace_scope");
   const std::int64_t scope = yama.value_or(0);
   const bool is_capable = privileges.has(CAP_SYS_PTRACE);
   Finding finding{.name = "ptrace",
                   .state = CheckState::limited,
                   .fact = yama ? fmt::format("kernel.yama.ptrace_scope is {}", scope) : "no Yama",
-                  .cure = cure_with("give ddprof CAP_SYS_PTRACE", kPtrace)};
+                  .cure = capability_cure(privileges, kPtrace)};
   if (scope >= 3) {
     finding.state = CheckState::missing;
     finding.meaning = "no memory of processes can be read: stacks deeper than the copy stay truncated";

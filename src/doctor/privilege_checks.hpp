@@ -9,8 +9,8 @@
 
 namespace ddprof {
 
-// What this process may do, and who stands in its way. `executable` is whom setcap(8) would give more.
-Finding check_capabilities(const OwnPrivileges& privileges, const std::string& executable);
+// What this process may do, and who stands in its way.
+Finding check_capabilities(const OwnPrivileges& privileges);
 Finding check_seccomp(const OwnPrivileges& privileges, const PerfProbe& probe);
 Finding check_ptrace(const Machine& machine, const OwnPrivileges& privileges);
 

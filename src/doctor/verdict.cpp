@@ -1,6 +1,7 @@
 #include "doctor/verdict.hpp"
 
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "collect/perf/ring_budget.hpp"
@@ -15,7 +16,7 @@ Ability missing(Ability ability, const OpenFailure& failure) {
   const PerfObstacle obstacle = obstacle_of(failure);
   ability.state = CheckState::missing;
   ability.meaning = obstacle == PerfObstacle::other ? explain(failure).message : reason_of(failure);
-  ability.cure = cure_of(obstacle);
+  ability.cure = cure_of(failure);
   return ability;
 }
 
@@ -36,9 +37,9 @@ Ability without_rings(Ability ability, const PerfProbe& probe) {
 
 // Opening events is one thing, and reading what the addresses mean another.
 Ability with_their_files(Ability ability, const OwnPrivileges& privileges, const PerfProbe& probe) {
-  static constexpr std::array<std::string_view, 1> kPtrace = {"SYS_PTRACE"};
+  static constexpr std::array<int, 1> kPtrace = {CAP_SYS_PTRACE};
   if (privileges.has(CAP_SYS_PTRACE)) return ability;
-  Cure cure = cure_with("give ddprof CAP_SYS_PTRACE", kPtrace);
+  Cure cure = capability_cure(privileges, kPtrace);
   // As of Linux 6.14 CAP_PERFMON is enough for /proc/PID/maps.
   const bool has_maps = probe.foreign && !probe.foreign->events && probe.foreign->is_readable;
   if (!has_maps)
@@ -62,7 +63,9 @@ Ability judge_foreign(const OwnPrivileges& privileges, const PerfProbe& probe) {
   if (!is_refused) return with_their_files(std::move(ability), privileges, probe);
   ability.state = CheckState::missing;
   ability.meaning = "needs CAP_PERFMON and CAP_SYS_PTRACE, or root";
-  ability.cure = cure_of(PerfObstacle::foreign_process);
+  if (!privileges.is_in_first_user_namespace) ability.meaning += ", outside of this user namespace";
+  const OpenFailure any{.error_number = EACCES, .task = 1, .is_foreign = true, .own = privileges};
+  ability.cure = cure_of(probe.foreign ? *probe.foreign->events : any);
   return ability;
 }
 

@@ -44,16 +44,32 @@ TEST_F(Verdict, RootMayEverything) {
 }
 
 TEST_F(Verdict, AnOrdinaryUserMayProfileOwnPrograms) {
-  probe_.own_kernel = refused({.error_number = EACCES, .wants_kernel = true, .paranoid = 2});
-  probe_.all = refused({.error_number = EACCES, .task = -1, .paranoid = 2});
-  probe_.foreign->events = refused({.error_number = EACCES, .task = 1, .paranoid = 2});
+  probe_.own_kernel = refused({.error_number = EACCES, .wants_kernel = true, .own = user_at(2)});
+  probe_.all = refused({.error_number = EACCES, .task = -1, .own = user_at(2)});
+  probe_.foreign->events = refused({.error_number = EACCES, .task = 1, .own = user_at(2)});
   EXPECT_THAT(states(user_at(2)), ElementsAre(kOk, kMissing, kMissing, kMissing));
   const auto abilities = judge(recorded_.machine(), user_at(2), probe_);
-  EXPECT_THAT(abilities[1].cure.command, HasSubstr("CAP_SYS_PTRACE"));
+  EXPECT_THAT(abilities[1].cure.command, HasSubstr("cap_sys_ptrace"));
   EXPECT_THAT(abilities[2].cure.command, HasSubstr("perf_event_paranoid=0"));
   EXPECT_THAT(abilities[3].meaning, HasSubstr("hides the kernel"));
   probe_.foreign.reset();
   EXPECT_EQ(states(user_at(2))[1], kMissing);
+}
+
+TEST_F(Verdict, RootOfAUserNamespaceIsNotToldToBeRoot) {
+  OwnPrivileges rootless = root_;
+  rootless.is_in_first_user_namespace = false;
+  rootless.is_root = true;
+  probe_.own_kernel = refused({.error_number = EACCES, .wants_kernel = true, .own = rootless});
+  probe_.all = refused({.error_number = EACCES, .task = -1, .own = rootless});
+  probe_.foreign.reset();
+  const auto abilities = judge(recorded_.machine(), rootless, probe_);
+  for (std::size_t i = 1; i < abilities.size(); ++i) {
+    EXPECT_EQ(abilities[i].state, kMissing);
+    EXPECT_THAT(abilities[i].cure.command, HasSubstr("outside of this user namespace"));
+    EXPECT_THAT(abilities[i].cure.command, testing::Not(HasSubstr("setcap")));
+  }
+  EXPECT_THAT(abilities[2].cure.command, HasSubstr("perf_event_paranoid=0 on the host"));
 }
 
 TEST_F(Verdict, FilesOfOthersNeedMoreThanTheirEvents) {
@@ -65,8 +81,7 @@ TEST_F(Verdict, FilesOfOthersNeedMoreThanTheirEvents) {
 }
 
 TEST_F(Verdict, AFilterThatRefusesEventsLeavesNothing) {
-  const OpenFailure filter =
-      refused({.error_number = EPERM, .paranoid = 2, .is_privileged = true, .is_seccomp_filtered = true});
+  const OpenFailure filter = refused({.error_number = EPERM, .is_refused_by_filter = true, .own = root_});
   probe_.own = probe_.own_kernel = probe_.all = filter;
   probe_.foreign->events = filter;
   probe_.ring_bytes = 0;

@@ -231,9 +231,9 @@ std::string render_summary(const Summary& summary) {
   if (summary.collector.malformed_records > 0)
     add("malformed", fmt::format("{} records", summary.collector.malformed_records));
   add("engine",
-      summary.engine + (summary.samples_kernel
-                            ? ""
-                            : fmt::format("; user frames only: kernel frames need {}", kKernelFramesNeed)));
+      summary.engine + (summary.samples_kernel ? ""
+                                               : fmt::format("; user frames only: kernel frames need {}",
+                                                             kernel_frames_need(own_privileges()))));
   if (const std::string names = naming_line(summary.outcome.modules); !names.empty()) add("names", names);
   for (const std::string& notice : summary.notices) add("notice", notice);
   for (const ModuleNaming& module : summary.outcome.modules) {

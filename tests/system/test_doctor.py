@@ -266,6 +266,88 @@ class Doctor(harness.SystemTest):
             self.verify_kernel(prefix, None)
             self.verify_whole_host(prefix, None)
 
+    def at_fake_level(self, level, command):
+        """In a mount namespace where the sysctl reads as this level. The kernel goes by the real one, for which 3 is as 2."""
+        path = self.path("level")
+        with open(path, "w") as file:
+            file.write("%d\n" % level)
+        return ["unshare", "--mount", "sh", "-ec", 'mount --bind %s %s; exec "$@"' % (path, harness.PARANOID), "sh", *command]
+
+    def hint(self, prefix, *arguments, binary=None):
+        """What a recording that is refused gives as its hint."""
+        worked, recording = self.attempt(*arguments, prefix=prefix, binary=binary)
+        self.assertFalse(worked, recording.stderr)
+        found = re.search(r"^  try: (.*)$", recording.stderr, re.M)
+        self.assertTrue(found, recording.stderr)
+        return found.group(1)
+
+    def assert_works(self, prefix, *arguments, binary=None):
+        worked, recording = self.attempt(*arguments, prefix=prefix, binary=binary)
+        self.assertTrue(worked, recording.stderr)
+
+    @harness.needs_root
+    def test_at_level_3_the_hint_is_enough_for_what_was_asked(self):
+        whole_host = ["-g", "-d", "1"]
+        binary = self.path("gifted")
+        shutil.copy2(self.binary, binary)
+        with harness.paranoid(2):
+            hint = self.hint(self.at_fake_level(3, harness.unprivileged([])), *whole_host, binary=binary)
+            level, capability = re.fullmatch(r"sudo sysctl kernel.perf_event_paranoid=(\d), or sudo setcap (\S+) %s" % binary, hint).groups()
+        with harness.paranoid(int(level)):
+            self.assert_works(harness.unprivileged([]), *whole_host, binary=binary)
+        if SETCAP and self.run_command([SETCAP, capability, binary]).returncode == 0:
+            with harness.paranoid(2):
+                self.assert_works(harness.unprivileged([]), *whole_host, binary=binary)
+        self.examine(prefix=self.at_fake_level(3, harness.unprivileged([])))
+        for name, wanted in (("kernel-frames", 1), ("whole-host", 0)):
+            self.assertIn("kernel.perf_event_paranoid=%d" % wanted, self.abilities[name]["cure"]["command"])
+
+    @harness.needs_root
+    def test_root_of_a_user_namespace_is_not_told_to_be_root(self):
+        prefix = ["unshare", "--user", "--map-root-user"]
+        if self.run_command([*prefix, "true"]).returncode != 0:
+            self.skipTest("no new user namespace here")
+        with harness.paranoid(2):
+            hint = self.hint(prefix, "-g", "-d", "1")
+            self.assertEqual(hint, "sudo sysctl kernel.perf_event_paranoid=0 on the host, or run ddprof as root outside of this user namespace")
+            self.assert_works([], "-g", "-d", "1")
+            self.examine(prefix=prefix, status=0)
+            for name in ("kernel-frames", "whole-host", "capabilities"):
+                command = (self.abilities.get(name) or self.findings[name])["cure"]["command"]
+                self.assertIn("outside of this user namespace", command)
+                self.assertNotIn("setcap", command)
+        with harness.paranoid(0):
+            self.assert_works(prefix, "-g", "-d", "1")
+
+    @harness.needs_root
+    def test_root_without_the_capability_is_not_told_to_be_root(self):
+        """As in a container, where no file can give what the container does not have."""
+        prefix = ["setpriv", "--bounding-set", "-perfmon,-sys_admin", "--inh-caps", "-all", "--"]
+        with harness.paranoid(2):
+            hint = self.hint(prefix, "-g", "-d", "1")
+            self.assertEqual(hint, "sudo sysctl kernel.perf_event_paranoid=0 on the host, or start this container or service with CAP_PERFMON")
+            self.assert_works(["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-all", "--"], "-g", "-d", "1")
+        with harness.paranoid(0):
+            self.assert_works(prefix, "-g", "-d", "1")
+
+    @harness.needs_root
+    def test_a_filter_is_blamed_at_every_level(self):
+        prefix = harness.unprivileged([self.puppet("deny_perf")])
+        for level in (1, 3):
+            self.examine(prefix=self.at_fake_level(level, prefix), status=1)
+            for name in ("perf-events", "kernel-frames", "all-processes", "hardware"):
+                self.assertIn("seccomp", self.findings[name]["fact"])
+            self.assertEqual(self.findings["paranoid"]["cure"]["command"], "")
+            self.assertEqual(self.state("seccomp"), "missing")
+            for ability in self.abilities.values():
+                self.assertIn("seccomp", ability["meaning"])
+        # The filter is gone, and the rest of the hint is done.
+        with harness.paranoid(2):
+            hint = self.hint(prefix, "-g", "-d", "1")
+            level = int(re.search(r"also sudo sysctl kernel.perf_event_paranoid=(\d) on the host", hint).group(1))
+        with harness.paranoid(level):
+            self.assert_works(harness.unprivileged([]), "-g", "-d", "1")
+
     def test_what_is_said_about_memory_of_others_is_true(self):
         """Reads a word of a process that is no child of the reader, of the same user and of another."""
         scope_path = "/proc/sys/kernel/yama/ptrace_scope"

@@ -1,6 +1,7 @@
 #include "collect/perf/event_plan.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 namespace ddprof {
 
@@ -14,15 +15,26 @@ AttrRequest request_for(const EventSpec& spec, const EventPlan& plan, const Perf
           .has_children = plan.has_children};
 }
 
+// A refusal to sample ourselves is told as one of what is wanted: whoever follows the hint for less meets the
+// next refusal.
+Error explain_for(const PerfTarget& target, const OpenFailure& failure) {
+  const bool is_refused = failure.error_number == EACCES || failure.error_number == EPERM;
+  if (!is_refused || target.kind == PerfTarget::Kind::about_to_exec) return explain(failure);
+  const std::int32_t task = target.kind == PerfTarget::Kind::everything ? kAllTasks : to_int(target.root());
+  return explain(gather_failure(failure.error_number, failure.what, task, failure.wants_kernel));
+}
+
 // Opens the event on the caller, giving up newer attributes until the kernel understands it.
-Result<void> probe_features(const EventSpec& spec, AttrRequest request, EventPlan& plan) {
+Result<void> probe_features(const EventSpec& spec, AttrRequest request, const PerfTarget& target,
+                            EventPlan& plan) {
   request.side_band = true;
   while (true) {
     request.features = plan.features;
-    auto opened = open_perf_event(task_sampling_attr(spec, request), kSelf, kAnyCpu, spec.name);
-    if (opened.ok()) return {};
+    auto opened = attempt_perf_event(task_sampling_attr(spec, request), kSelf, kAnyCpu, spec.name);
+    if (!opened.failure) return {};
     auto fewer = without_newest(plan.features);
-    if (opened.error().code != ErrorCode::invalid_argument || !fewer) return std::move(opened).error();
+    if (obstacle_of(*opened.failure) != PerfObstacle::unknown_attribute || !fewer)
+      return explain_for(target, *opened.failure);
     plan.features = *fewer;
   }
 }
@@ -37,8 +49,8 @@ void probe_permissions(const EventSpec& probe, const PerfOptions& options, Event
     request.kernel = true;
     plan.kernel = can_open(task_sampling_attr(probe, request), kSelf, kAnyCpu);
     if (!plan.kernel)
-      plan.notices.push_back(
-          fmt::format("time in the kernel is counted but not sampled: that needs {}", kKernelFramesNeed));
+      plan.notices.push_back(fmt::format("time in the kernel is counted but not sampled: that needs {}",
+                                         kernel_frames_need(own_privileges())));
   }
   constexpr std::int32_t kFirstCpu = 0;
   plan.per_cpu = can_open(cpu_sampling_attr(probe, request_for(probe, plan, options)), kAllTasks, kFirstCpu);
@@ -53,15 +65,15 @@ Result<void> check_children(const EventSpec& probe, const PerfOptions& options, 
 }
 
 Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfOptions& options,
-                                bool is_command, EventPlan& plan) {
+                                const PerfTarget& target, EventPlan& plan) {
   if (spec.kind == EventSpec::Kind::tracepoint)
     spec.config = TRY(find_tracepoint_id(spec.tracepoint_group, spec.tracepoint_name));
   AttrRequest request = request_for(spec, plan, options);
   // Tracepoints fire inside the kernel: without it they would stay silent, so let the kernel say why not.
   if (spec.kind == EventSpec::Kind::tracepoint) request.kernel = true;
   request.side_band = plan.events.empty();
-  request.enable_on_exec = is_command;
-  auto probed = probe_features(spec, request, plan);
+  request.enable_on_exec = target.kind == PerfTarget::Kind::about_to_exec;
+  auto probed = probe_features(spec, request, target, plan);
   if (!probed.ok()) return std::move(probed).error();
   request.features = plan.features;
 
@@ -80,11 +92,10 @@ Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfO
 
 Result<EventPlan> make_event_plan(const PerfOptions& options, const PerfTarget& target) {
   EventPlan plan;
-  bool is_command = target.kind == PerfTarget::Kind::about_to_exec;
   auto is_ours = [](const EventSpec& spec) { return spec.kind != EventSpec::Kind::allocation; };
   EventSpec side_band = side_band_spec();
   {
-    auto probed = probe_features(side_band, request_for(side_band, plan, options), plan);
+    auto probed = probe_features(side_band, request_for(side_band, plan, options), target, plan);
     if (!probed.ok()) return std::move(probed).error();
   }
   probe_permissions(side_band, options, plan);
@@ -92,10 +103,10 @@ Result<EventPlan> make_event_plan(const PerfOptions& options, const PerfTarget& 
   TRY(check_children(side_band, options, plan));
 
   if (options.has_pauses || std::none_of(options.events.begin(), options.events.end(), is_ours))
-    plan.events.push_back(TRY(plan_event(PlannedEvent::kSideBandOnly, side_band, options, is_command, plan)));
+    plan.events.push_back(TRY(plan_event(PlannedEvent::kSideBandOnly, side_band, options, target, plan)));
   for (std::uint32_t index = 0; index < options.events.size(); ++index) {
     if (!is_ours(options.events[index])) continue;
-    plan.events.push_back(TRY(plan_event(index, options.events[index], options, is_command, plan)));
+    plan.events.push_back(TRY(plan_event(index, options.events[index], options, target, plan)));
   }
   return plan;
 }

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 namespace ddprof {
 
@@ -24,14 +26,16 @@ std::uint64_t number_after(std::string_view line, std::size_t start, int base) {
 }
 
 void read_status(const std::string& path, OwnPrivileges& privileges) {
-  constexpr std::string_view kCapabilities = "CapEff:";
-  constexpr std::string_view kSeccomp = "Seccomp:";
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with(kCapabilities))
-      privileges.capabilities = number_after(line, kCapabilities.size(), 16);
-    if (line.starts_with(kSeccomp))
-      privileges.is_seccomp_filtered = number_after(line, kSeccomp.size(), 10) == kSeccompFilter;
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string_view key = std::string_view(line).substr(0, colon);
+    if (key == "CapEff") privileges.capabilities = number_after(line, colon + 1, 16);
+    if (key == "CapBnd") privileges.bounding = number_after(line, colon + 1, 16);
+    if (key == "NoNewPrivs") privileges.has_no_new_privileges = number_after(line, colon + 1, 10) == 1;
+    if (key == "Seccomp")
+      privileges.is_seccomp_filtered = number_after(line, colon + 1, 10) == kSeccompFilter;
   }
 }
 
@@ -49,6 +53,10 @@ OwnPrivileges own_privileges(const std::string& root) {
   std::ifstream file(root + "/proc/sys/kernel/perf_event_paranoid");
   if (int level = 0; file >> level) privileges.paranoid = level;
   read_status(root + "/proc/self/status", privileges);
+  privileges.is_root = ::geteuid() == 0;
+  std::error_code unreadable;
+  const auto executable = std::filesystem::read_symlink(root + "/proc/self/exe", unreadable);
+  if (!unreadable) privileges.executable = executable.string();
   privileges.is_in_first_user_namespace = is_first_user_namespace(root + "/proc/self/ns/user");
   return privileges;
 }

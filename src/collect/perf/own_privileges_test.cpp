@@ -13,7 +13,9 @@ namespace {
 TEST(OwnPrivileges, AreReadFromProc) {
   const ScratchFolder folder;
   folder.write("proc/sys/kernel/perf_event_paranoid", "-1\n");
-  folder.write("proc/self/status", "Name:\tx\nCapEff:\t0000004000080000\nSeccomp:\t2\nSeccomp_filters:\t1\n");
+  folder.write("proc/self/status",
+               "Name:\tx\nCapEff:\t0000004000080000\nCapBnd:\t0000004000000000\nNoNewPrivs:\t0\nSeccomp:"
+               "\t2\nSeccomp_filters:\t1\n");
   const OwnPrivileges privileges = own_privileges(folder.path());
   EXPECT_EQ(privileges.paranoid, -1);
   EXPECT_TRUE(privileges.has(CAP_PERFMON));
@@ -21,6 +23,10 @@ TEST(OwnPrivileges, AreReadFromProc) {
   EXPECT_FALSE(privileges.has(CAP_SYS_ADMIN));
   EXPECT_TRUE(privileges.may_monitor());
   EXPECT_TRUE(privileges.is_seccomp_filtered);
+  EXPECT_TRUE(privileges.may_gain(CAP_PERFMON));
+  EXPECT_FALSE(privileges.may_gain(CAP_SYS_PTRACE));
+  folder.write("proc/self/status", "CapBnd:\t0000004000000000\nNoNewPrivs:\t1\n");
+  EXPECT_FALSE(own_privileges(folder.path()).may_gain(CAP_PERFMON));
 }
 
 TEST(OwnPrivileges, OfAnotherUserNamespaceDoNotCount) {

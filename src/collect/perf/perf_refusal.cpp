@@ -1,9 +1,14 @@
 #include "collect/perf/perf_refusal.hpp"
 
+#include <linux/perf_event.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cerrno>
-
-#include "collect/perf/own_privileges.hpp"
+#include <vector>
 
 namespace ddprof {
 
@@ -16,25 +21,95 @@ std::string whom(std::int32_t task) {
 
 // For EACCES and EPERM, which say that, and not who.
 PerfObstacle refuser_of(const OpenFailure& failure) {
-  const bool may_be_filter = failure.is_seccomp_filtered && failure.error_number == EPERM;
-  if (!failure.is_privileged) {
-    if (!failure.paranoid) return may_be_filter ? PerfObstacle::seccomp_filter : PerfObstacle::level_unknown;
-    const int level = *failure.paranoid;
+  if (failure.is_refused_by_filter) return PerfObstacle::seccomp_filter;
+  if (!failure.own.may_monitor()) {
+    // No level is enough for that.
+    if (failure.is_foreign) return PerfObstacle::foreign_process;
+    if (!failure.own.paranoid) return PerfObstacle::level_unknown;
+    const int level = *failure.own.paranoid;
     if (level > 2) return PerfObstacle::level_forbids;
     if (failure.task < 0 && level > 0) return PerfObstacle::level_own_only;
     if (failure.wants_kernel && level > 1) return PerfObstacle::level_hides_kernel;
   }
-  // From here the sysctl allows it, so someone else refused. A seccomp filter refuses the call whatever it
-  // asks for, an access check (EACCES) only looks at foreign tasks.
-  if (may_be_filter) return PerfObstacle::seccomp_filter;
+  // The sysctl allows it, so another check refused. That for access looks at tasks only.
   return failure.task > 0 ? PerfObstacle::foreign_process : PerfObstacle::security_policy;
 }
 
 std::string level_reason(const OpenFailure& failure, std::string_view effect) {
   const std::string_view note =
-      failure.has_vain_capability ? " (capabilities of this user namespace do not count)" : "";
-  return fmt::format("kernel.perf_event_paranoid is {}, which {}{}", failure.paranoid.value_or(2), effect,
+      failure.own.is_in_first_user_namespace ? "" : " (capabilities of this user namespace do not count)";
+  return fmt::format("kernel.perf_event_paranoid is {}, which {}{}", failure.own.paranoid.value_or(2), effect,
                      note);
+}
+
+std::string sysctl_command(int level) {
+  return fmt::format("sudo sysctl kernel.perf_event_paranoid={}", level);
+}
+
+// "PERFMON", as Docker and Kubernetes write it.
+std::string_view capability_name(int capability) {
+  switch (capability) {
+    case CAP_PERFMON:
+      return "PERFMON";
+    case CAP_BPF:
+      return "BPF";
+    case CAP_SYS_PTRACE:
+      return "SYS_PTRACE";
+    case CAP_IPC_LOCK:
+      return "IPC_LOCK";
+    case CAP_SYSLOG:
+      return "SYSLOG";
+    case CAP_CHECKPOINT_RESTORE:
+      return "CHECKPOINT_RESTORE";
+    default:
+      return "SYS_ADMIN";
+  }
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; });
+  return text;
+}
+
+// The kernel looks at the flags first, before any permission, so that only a filter answers otherwise.
+bool does_filter_refuse() {
+  constexpr unsigned long kNoSuchFlags = ~0UL;
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  return ::syscall(SYS_perf_event_open, &attr, 0, -1, -1, kNoSuchFlags) < 0 && errno != EINVAL;
+}
+
+bool is_of_another_user(std::int32_t task) {
+  struct stat facts {};
+  return task > 0 && ::stat(fmt::format("/proc/{}", task).c_str(), &facts) == 0 &&
+         facts.st_uid != ::geteuid();
+}
+
+// Where a filter is gone, the level may still be in the way.
+Cure cure_of_filter(const OpenFailure& failure) {
+  static constexpr std::array<int, 1> kMonitor = {CAP_PERFMON};
+  Cure cure = capability_cure(failure.own, kMonitor);
+  cure.command =
+      "allow perf_event_open in the seccomp filter: --cap-add PERFMON for a container, "
+      "SystemCallFilter=perf_event_open for a systemd unit";
+  if (!failure.own.may_monitor() && failure.own.paranoid.value_or(2) > level_for(failure))
+    cure.command +=
+        fmt::format("; without CAP_PERFMON also {} on the host", sysctl_command(level_for(failure)));
+  return cure;
+}
+
+Cure cure_of_foreign(const OpenFailure& failure) {
+  static constexpr std::array<int, 2> kForeign = {CAP_PERFMON, CAP_SYS_PTRACE};
+  Cure cure = capability_cure(failure.own, kForeign);
+  const bool may_its_user = failure.own.paranoid.value_or(2) <= 2;
+  if (!failure.own.is_in_first_user_namespace)
+    cure.command += may_its_user ? ", or as the user of the process" : "";
+  else if (may_its_user || !failure.own.is_root)
+    cure.command = fmt::format("run ddprof as {}{}{}, or {}", failure.own.is_root ? "" : "root",
+                               may_its_user && !failure.own.is_root ? " or as " : "",
+                               may_its_user ? "the user of the process" : "", cure.command);
+  return cure;
 }
 
 ErrorCode code_of(PerfObstacle obstacle) {
@@ -55,25 +130,47 @@ ErrorCode code_of(PerfObstacle obstacle) {
 
 }  // namespace
 
-Cure cure_with(std::string command, std::span<const std::string_view> capabilities) {
-  return {.command = std::move(command),
-          .docker = fmt::format("--cap-add {}", fmt::join(capabilities, " --cap-add ")),
-          .kubernetes = fmt::format("securityContext.capabilities.add: [{}]", fmt::join(capabilities, ", "))};
+std::string kernel_frames_need(const OwnPrivileges& own) {
+  return own.is_in_first_user_namespace
+             ? "CAP_PERFMON or kernel.perf_event_paranoid <= 1"
+             : "kernel.perf_event_paranoid <= 1 on the host, or root outside of this user namespace";
+}
+
+Cure capability_cure(const OwnPrivileges& own, std::span<const int> capabilities, std::string_view sysctl) {
+  std::vector<std::string_view> names;
+  for (const int capability : capabilities) names.push_back(capability_name(capability));
+  Cure cure{.docker = fmt::format("--cap-add {}", fmt::join(names, " --cap-add ")),
+            .kubernetes = fmt::format("securityContext.capabilities.add: [{}]", fmt::join(names, ", "))};
+  const bool may_gain =
+      std::all_of(capabilities.begin(), capabilities.end(), [&](int one) { return own.may_gain(one); });
+  // A container and a service have what they were started with.
+  std::string gain =
+      fmt::format("start this container or service with CAP_{}", fmt::join(names, " and CAP_"));
+  if (may_gain) {
+    gain = fmt::format("sudo setcap {}+ep {}", lower_case(fmt::format("cap_{}", fmt::join(names, ",cap_"))),
+                       own.executable);
+  } else if (!own.is_in_first_user_namespace) {
+    gain = "run ddprof as root outside of this user namespace";
+    cure.docker += ", and a daemon that is not rootless and has no userns-remap";
+    cure.kubernetes += ", and hostUsers: true";
+  }
+  cure.command =
+      sysctl.empty() ? gain : fmt::format("{}{}, or {}", sysctl, may_gain ? "" : " on the host", gain);
+  return cure;
 }
 
 OpenFailure gather_failure(int error_number, std::string_view what, std::int32_t task, bool wants_kernel) {
-  constexpr std::uint64_t kEnough = (std::uint64_t{1} << CAP_SYS_ADMIN) | (std::uint64_t{1} << CAP_PERFMON);
-  const OwnPrivileges privileges = own_privileges();
-  const bool is_privileged = privileges.may_monitor();
-  return {.error_number = error_number,
-          .what = std::string(what),
-          .task = task,
-          .wants_kernel = wants_kernel,
-          .paranoid = privileges.paranoid,
-          .is_privileged = is_privileged,
-          .has_vain_capability = !is_privileged && (privileges.capabilities & kEnough) != 0,
-          .is_seccomp_filtered = privileges.is_seccomp_filtered};
+  OpenFailure failure{.error_number = error_number,
+                      .what = std::string(what),
+                      .task = task,
+                      .wants_kernel = wants_kernel,
+                      .is_foreign = is_of_another_user(task),
+                      .own = own_privileges()};
+  failure.is_refused_by_filter = failure.own.is_seccomp_filtered && does_filter_refuse();
+  return failure;
 }
+
+int level_for(const OpenFailure& failure) { return failure.task < 0 ? 0 : failure.wants_kernel ? 1 : 2; }
 
 PerfObstacle obstacle_of(const OpenFailure& failure) {
   switch (failure.error_number) {
@@ -94,32 +191,26 @@ PerfObstacle obstacle_of(const OpenFailure& failure) {
       return PerfObstacle::unknown_attribute;
     case ENOSYS:
       // Some filters answer so; a kernel without perf events has no such sysctl.
-      return failure.is_seccomp_filtered && failure.paranoid ? PerfObstacle::seccomp_filter
-                                                             : PerfObstacle::no_perf_events;
+      return failure.is_refused_by_filter && failure.own.paranoid ? PerfObstacle::seccomp_filter
+                                                                  : PerfObstacle::no_perf_events;
     default:
       return PerfObstacle::other;
   }
 }
 
-Cure cure_of(PerfObstacle obstacle) {
-  static constexpr std::array<std::string_view, 1> kMonitor = {"PERFMON"};
-  static constexpr std::array<std::string_view, 2> kForeign = {"PERFMON", "SYS_PTRACE"};
-  switch (obstacle) {
+Cure cure_of(const OpenFailure& failure) {
+  static constexpr std::array<int, 1> kMonitor = {CAP_PERFMON};
+  switch (obstacle_of(failure)) {
     case PerfObstacle::level_forbids:
-      return cure_with("sudo sysctl kernel.perf_event_paranoid=2, or give ddprof CAP_PERFMON", kMonitor);
     case PerfObstacle::level_own_only:
-      return cure_with("run as root, give ddprof CAP_PERFMON, or sudo sysctl kernel.perf_event_paranoid=0",
-                       kMonitor);
     case PerfObstacle::level_hides_kernel:
-      return cure_with("give ddprof CAP_PERFMON, or sudo sysctl kernel.perf_event_paranoid=1", kMonitor);
+      return capability_cure(failure.own, kMonitor, sysctl_command(level_for(failure)));
     case PerfObstacle::level_unknown:
-      return cure_with("mount /proc, or give ddprof CAP_PERFMON", kMonitor);
+      return capability_cure(failure.own, kMonitor, "sudo mount -t proc proc /proc, to see why");
     case PerfObstacle::seccomp_filter:
-      return cure_with(
-          "start the container with --cap-add PERFMON or a seccomp profile that allows perf_event_open",
-          kMonitor);
+      return cure_of_filter(failure);
     case PerfObstacle::foreign_process:
-      return cure_with("run ddprof as that user, as root, or with CAP_PERFMON and CAP_SYS_PTRACE", kForeign);
+      return cure_of_foreign(failure);
     case PerfObstacle::security_policy:
       return {.command = "allow perf events in its policy"};
     case PerfObstacle::no_counter:
@@ -145,7 +236,7 @@ std::string reason_of(const OpenFailure& failure) {
     case PerfObstacle::level_unknown:
       return "refused, and kernel.perf_event_paranoid cannot be read to tell why";
     case PerfObstacle::seccomp_filter:
-      return "refused by this container's seccomp filter";
+      return "refused by a seccomp filter";
     case PerfObstacle::foreign_process:
       return "the process belongs to another user or may not be traced";
     case PerfObstacle::security_policy:
@@ -170,7 +261,7 @@ Error explain(const OpenFailure& failure) {
   const PerfObstacle obstacle = obstacle_of(failure);
   const std::string subject = fmt::format("perf_event_open {}{}", failure.what, whom(failure.task));
   if (obstacle == PerfObstacle::other) return errno_error(failure.error_number, subject);
-  return {code_of(obstacle), fmt::format("{}: {}", subject, reason_of(failure)), cure_of(obstacle).command};
+  return {code_of(obstacle), fmt::format("{}: {}", subject, reason_of(failure)), cure_of(failure).command};
 }
 
 }  // namespace ddprof

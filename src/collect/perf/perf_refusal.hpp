@@ -3,16 +3,17 @@
 // Why perf_event_open fails, and what helps: the one place that has these words. Errors, notices and `ddprof
 // doctor` take them from here.
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "collect/perf/own_privileges.hpp"
 
 namespace ddprof {
 
-inline constexpr std::string_view kKernelFramesNeed = "CAP_PERFMON or kernel.perf_event_paranoid <= 1";
+// "CAP_PERFMON or kernel.perf_event_paranoid <= 1", as far as it can be had here.
+[[nodiscard]] std::string kernel_frames_need(const OwnPrivileges& own);
 
 // What makes something work that does not.
 struct Cure {
@@ -21,8 +22,10 @@ struct Cure {
   std::string kubernetes;  // fields of the container or pod
 };
 
-// The command, and how a container gets the same by capabilities ("PERFMON").
-Cure cure_with(std::string command, std::span<const std::string_view> capabilities);
+// For who lacks capabilities: what gives them, or what else helps (a sysctl, which is the host's in a
+// container), by what is possible here.
+Cure capability_cure(const OwnPrivileges& own, std::span<const int> capabilities,
+                     std::string_view sysctl = {});
 
 enum class PerfObstacle : std::uint8_t {
   level_forbids,       // kernel.perf_event_paranoid above 2: no events for ordinary users
@@ -46,17 +49,19 @@ struct OpenFailure {
   std::string what;
   std::int32_t task = 0;  // 0 the caller, -1 all
   bool wants_kernel = false;
-  std::optional<int> paranoid;       // kernel.perf_event_paranoid
-  bool is_privileged = false;        // CAP_PERFMON or CAP_SYS_ADMIN, of the first user namespace
-  bool has_vain_capability = false;  // the same of another user namespace
-  bool is_seccomp_filtered = false;  // a container's filter may refuse the call itself
+  bool is_foreign = false;            // the task is another user's
+  bool is_refused_by_filter = false;  // a seccomp filter refuses the call, whatever it asks for
+  OwnPrivileges own;
 };
 
 // With what /proc knows about this process.
 OpenFailure gather_failure(int error_number, std::string_view what, std::int32_t task, bool wants_kernel);
 
 [[nodiscard]] PerfObstacle obstacle_of(const OpenFailure& failure);
-[[nodiscard]] Cure cure_of(PerfObstacle obstacle);
+// What would make that very request succeed here.
+[[nodiscard]] Cure cure_of(const OpenFailure& failure);
+// Of those that are made by level: the value that kernel.perf_event_paranoid has to have at most.
+[[nodiscard]] int level_for(const OpenFailure& failure);
 // "kernel.perf_event_paranoid is 2, which hides the kernel"
 [[nodiscard]] std::string reason_of(const OpenFailure& failure);
 

@@ -11,65 +11,154 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-OpenFailure refusal(int error_number, int paranoid) {
-  return {.error_number = error_number, .what = "sCPU", .task = 42, .paranoid = paranoid};
+constexpr std::uint64_t bit(int capability) { return std::uint64_t{1} << static_cast<unsigned>(capability); }
+
+OpenFailure refusal(int error_number, int paranoid, std::int32_t task = 0) {
+  OpenFailure failure{.error_number = error_number, .what = "sCPU", .task = task};
+  failure.own.paranoid = paranoid;
+  failure.own.executable = "/usr/bin/ddprof";
+  return failure;
 }
 
-TEST(PerfEventRefusal, NamesTheParanoidLevelAndItsCure) {
-  Error error = explain(refusal(EACCES, 3));
+OpenFailure of_all(int paranoid) { return refusal(EACCES, paranoid, -1); }
+
+OpenFailure of_kernel(int paranoid) {
+  OpenFailure failure = refusal(EACCES, paranoid);
+  failure.wants_kernel = true;
+  return failure;
+}
+
+OpenFailure of_another_user(int paranoid) {
+  OpenFailure failure = refusal(EACCES, paranoid, 42);
+  failure.is_foreign = true;
+  return failure;
+}
+
+// Root of a container that is rootless, or of `unshare --map-root-user`.
+OpenFailure in_user_namespace(OpenFailure failure) {
+  failure.own.capabilities = ~std::uint64_t{0};
+  failure.own.is_in_first_user_namespace = false;
+  failure.own.is_root = true;
+  return failure;
+}
+
+// Root of a container without the capability, which no file can give either.
+OpenFailure in_container(OpenFailure failure) {
+  failure.own.bounding = bit(CAP_SYS_PTRACE);
+  failure.own.is_root = true;
+  return failure;
+}
+
+std::string hint_of(const OpenFailure& failure) { return explain(failure).hint; }
+
+TEST(PerfEventRefusal, NamesTheLevel) {
+  const Error error = explain(refusal(EACCES, 3));
   EXPECT_EQ(error.code, ErrorCode::permission_denied);
   EXPECT_THAT(error.message, HasSubstr("perf_event_paranoid is 3"));
-  EXPECT_THAT(error.hint, HasSubstr("sysctl kernel.perf_event_paranoid=2"));
 }
 
-TEST(PerfEventRefusal, TellsASeccompFilterFromTheSysctl) {
-  OpenFailure failure = refusal(EPERM, 2);
-  failure.is_seccomp_filtered = true;
-  EXPECT_THAT(explain(failure).message, HasSubstr("seccomp"));
-  failure.paranoid = 4;
-  EXPECT_THAT(explain(failure).message, HasSubstr("perf_event_paranoid is 4"));
-  // With the capability the sysctl does not matter, so that it must have been the filter.
-  failure.is_privileged = true;
-  EXPECT_THAT(explain(failure).message, HasSubstr("seccomp"));
+TEST(PerfEventRefusal, HintsAtTheLevelThatIsEnoughForWhatWasAsked) {
+  EXPECT_EQ(hint_of(refusal(EACCES, 3)),
+            "sudo sysctl kernel.perf_event_paranoid=2, or sudo setcap cap_perfmon+ep /usr/bin/ddprof");
+  for (const int level : {2, 3, 4}) {
+    EXPECT_THAT(hint_of(of_kernel(level)), HasSubstr("perf_event_paranoid=1, or sudo setcap")) << level;
+    EXPECT_THAT(hint_of(of_all(level)), HasSubstr("perf_event_paranoid=0, or sudo setcap")) << level;
+  }
+  EXPECT_THAT(hint_of(of_all(1)), HasSubstr("perf_event_paranoid=0"));
+  OpenFailure both = of_all(3);
+  both.wants_kernel = true;
+  EXPECT_THAT(hint_of(both), HasSubstr("perf_event_paranoid=0"));
 }
 
-TEST(PerfEventRefusal, TellsAForeignProcess) {
-  EXPECT_THAT(explain(refusal(EACCES, 2)).message, HasSubstr("another user"));
+TEST(PerfEventRefusal, NoLevelIsEnoughForTheProcessOfAnotherUser) {
+  for (const int level : {1, 2, 3}) {
+    EXPECT_THAT(explain(of_another_user(level)).message, HasSubstr("another user")) << level;
+    EXPECT_THAT(hint_of(of_another_user(level)), HasSubstr("setcap cap_perfmon,cap_sys_ptrace+ep")) << level;
+    EXPECT_THAT(hint_of(of_another_user(level)), Not(HasSubstr("sysctl"))) << level;
+  }
+  EXPECT_THAT(hint_of(of_another_user(2)),
+              HasSubstr("run ddprof as root or as the user of the process, or sudo"));
+  EXPECT_THAT(hint_of(of_another_user(3)), HasSubstr("run ddprof as root, or sudo setcap"));
+  // Who may not sample anything himself.
+  EXPECT_THAT(hint_of(of_another_user(3)), Not(HasSubstr("as the user of the process")));
 }
 
-TEST(PerfEventRefusal, AsksForMoreToSeeAllProcessesOrTheKernel) {
-  OpenFailure all = refusal(EACCES, 2);
-  all.task = -1;
-  EXPECT_THAT(explain(all).hint, HasSubstr("perf_event_paranoid=0"));
-  OpenFailure kernel = refusal(EACCES, 2);
-  kernel.wants_kernel = true;
-  EXPECT_THAT(explain(kernel).hint, HasSubstr("perf_event_paranoid=1"));
+TEST(PerfEventRefusal, AProcessOfOurOwnMayRefuseToBeTraced) {
+  EXPECT_THAT(explain(refusal(EACCES, 2, 42)).message, HasSubstr("may not be traced"));
+}
+
+TEST(PerfEventRefusal, InAUserNamespaceOnlyTheHostHelps) {
+  for (const OpenFailure& failure : {refusal(EACCES, 3), of_kernel(2), of_all(2), of_another_user(2)}) {
+    const OpenFailure inside = in_user_namespace(failure);
+    EXPECT_THAT(hint_of(inside), HasSubstr("as root outside of this user namespace"));
+    EXPECT_THAT(hint_of(inside), Not(HasSubstr("setcap")));
+    EXPECT_THAT(cure_of(inside).kubernetes, HasSubstr("hostUsers: true"));
+  }
+  EXPECT_THAT(explain(in_user_namespace(of_all(2))).message, HasSubstr("user namespace do not count"));
+  EXPECT_THAT(explain(of_all(2)).message, Not(HasSubstr("namespace")));
+  EXPECT_THAT(hint_of(in_user_namespace(of_all(2))), HasSubstr("perf_event_paranoid=0 on the host, or run"));
+  EXPECT_THAT(hint_of(in_user_namespace(of_kernel(2))),
+              HasSubstr("perf_event_paranoid=1 on the host, or run"));
+}
+
+TEST(PerfEventRefusal, RootWithoutTheCapabilityIsNotToldToBeRoot) {
+  for (const OpenFailure& failure : {refusal(EACCES, 3), of_kernel(2), of_all(2), of_another_user(2)}) {
+    const OpenFailure inside = in_container(failure);
+    EXPECT_THAT(hint_of(inside), HasSubstr("start this container or service with CAP_PERFMON"));
+    EXPECT_THAT(hint_of(inside), Not(HasSubstr("root")));
+    EXPECT_THAT(hint_of(inside), Not(HasSubstr("setcap")));
+  }
+  OpenFailure service = of_all(2);
+  service.own.has_no_new_privileges = true;
+  EXPECT_THAT(hint_of(service),
+              HasSubstr("perf_event_paranoid=0 on the host, or start this container or service"));
+}
+
+TEST(PerfEventRefusal, AFilterIsBlamedWhateverTheLevelIs) {
+  for (const int level : {0, 2, 4}) {
+    for (const int error_number : {EPERM, EACCES, ENOSYS}) {
+      OpenFailure failure = refusal(error_number, level);
+      failure.is_refused_by_filter = true;
+      EXPECT_THAT(explain(failure).message, HasSubstr("seccomp")) << level;
+      EXPECT_THAT(explain(failure).message, Not(HasSubstr("paranoid"))) << level;
+      failure.own.capabilities = bit(CAP_PERFMON);
+      EXPECT_THAT(explain(failure).message, HasSubstr("seccomp")) << level;
+    }
+  }
+}
+
+TEST(PerfEventRefusal, BehindAFilterTheLevelMayBeInTheWayToo) {
+  OpenFailure failure = of_all(2);
+  failure.is_refused_by_filter = true;
+  EXPECT_THAT(hint_of(failure),
+              HasSubstr("without CAP_PERFMON also sudo sysctl kernel.perf_event_paranoid=0"));
+  failure.own.capabilities = bit(CAP_PERFMON);
+  EXPECT_THAT(hint_of(failure), Not(HasSubstr("sysctl")));
+  OpenFailure own = refusal(EPERM, 2);
+  own.is_refused_by_filter = true;
+  EXPECT_THAT(hint_of(own), Not(HasSubstr("sysctl")));
+}
+
+TEST(PerfEventRefusal, AFilterThatLetsTheCallThroughIsNotBlamed) {
+  OpenFailure failure = of_all(2);
+  failure.own.is_seccomp_filtered = true;
+  EXPECT_THAT(explain(failure).message, HasSubstr("perf_event_paranoid is 2"));
 }
 
 TEST(PerfEventRefusal, KnowsAKernelWithoutPerfEvents) {
   OpenFailure failure = refusal(ENOSYS, 0);
-  failure.paranoid.reset();
+  failure.own.paranoid.reset();
   EXPECT_THAT(explain(failure).message, HasSubstr("without perf events"));
 }
 
 TEST(PerfEventRefusal, DoesNotGuessALevelThatItCannotRead) {
   OpenFailure failure = refusal(EACCES, 0);
-  failure.paranoid.reset();
+  failure.own.paranoid.reset();
   EXPECT_THAT(explain(failure).message, HasSubstr("cannot be read"));
-  failure.error_number = EPERM;
-  failure.is_seccomp_filtered = true;
-  EXPECT_THAT(explain(failure).message, HasSubstr("seccomp"));
-}
-
-TEST(PerfEventRefusal, SaysThatCapabilitiesOfAUserNamespaceDoNotCount) {
-  OpenFailure failure = refusal(EACCES, 3);
-  EXPECT_THAT(explain(failure).message, Not(HasSubstr("namespace")));
-  failure.has_vain_capability = true;
-  EXPECT_THAT(explain(failure).message, HasSubstr("user namespace do not count"));
 }
 
 TEST(PerfEventRefusal, KnowsWhatAContainerNeeds) {
-  const Cure cure = cure_of(PerfObstacle::foreign_process);
+  const Cure cure = cure_of(of_another_user(2));
   EXPECT_EQ(cure.docker, "--cap-add PERFMON --cap-add SYS_PTRACE");
   EXPECT_EQ(cure.kubernetes, "securityContext.capabilities.add: [PERFMON, SYS_PTRACE]");
 }
@@ -81,7 +170,14 @@ TEST(PerfEventRefusal, GivesEveryOtherReasonItsCode) {
   EXPECT_EQ(explain(refusal(EMFILE, 2)).code, ErrorCode::exhausted);
   EXPECT_EQ(explain(refusal(E2BIG, 2)).code, ErrorCode::invalid_argument);
   EXPECT_EQ(explain(refusal(EIO, 2)).code, ErrorCode::failed);
-  EXPECT_THAT(explain(refusal(ESRCH, 2)).message, HasSubstr("42"));
+  EXPECT_THAT(explain(refusal(ESRCH, 2, 42)).message, HasSubstr("42"));
+}
+
+TEST(KernelFrames, NeedWhatCanBeHadHere) {
+  OwnPrivileges own;
+  EXPECT_EQ(kernel_frames_need(own), "CAP_PERFMON or kernel.perf_event_paranoid <= 1");
+  own.is_in_first_user_namespace = false;
+  EXPECT_THAT(kernel_frames_need(own), HasSubstr("on the host"));
 }
 
 }  // namespace
