@@ -4,6 +4,7 @@
 #include <set>
 
 #include "encode/display_text.hpp"
+#include "report/own_code.hpp"
 
 namespace ddprof {
 
@@ -13,12 +14,12 @@ constexpr std::size_t kMaxCandidates = 8;
 constexpr std::size_t kMaxSameName = 4;
 constexpr std::size_t kCandidateWidth = 70;
 
-// "ns::Type<int>::run(int)" -> "run". What an operator is called is left as it is.
-std::string_view plain_name(std::string_view name) {
-  const std::size_t end = std::min(name.find_first_of("(<[", name.starts_with('<') ? 1 : 0), name.size());
-  const std::string_view head = name.substr(0, end);
-  const std::size_t scope = head.find_last_of(":. ");
-  return scope == std::string_view::npos ? head : head.substr(scope + 1);
+// "ns::Type<int>::run(int)" -> "run", "main.(*Store).Get" -> "Get". What an operator is called is left as it
+// is.
+std::string plain_name(std::string_view name) {
+  const std::string whole = qualified_name(name);
+  const std::size_t scope = whole.find_last_of(":. ");
+  return scope == std::string::npos ? whole : whole.substr(scope + 1);
 }
 
 template <typename Matches>

@@ -10,6 +10,7 @@
 #include "encode/human_value.hpp"
 #include "report/hot_paths.hpp"
 #include "report/modules.hpp"
+#include "report/own_code.hpp"
 
 namespace ddprof {
 
@@ -26,7 +27,11 @@ void write_function_table(ReportPage& page, const ReportView& view, std::span<co
     module_width = std::max(module_width, display_width(view.frames[row.id].module));
   module_width = page.is_narrow() ? 0 : std::min({module_width, kMaxModuleWidth, page.width() / 4});
   const std::size_t modules = module_width == 0 ? 0 : module_width + 2;
-  const std::size_t name_width = page.width() - 2 * page.amount_width() - 4 - modules;
+  // The module stands beside the names, not at the end of a wide screen.
+  const std::size_t room = page.width() - 2 * page.amount_width() - 4 - modules;
+  std::size_t name_width = display_width("function");
+  for (const SumRow& row : shown)
+    name_width = std::max(name_width, display_width(fit_name(view.frames[row.id].name, room)));
   page.line(page.amount_titles() + "  " + left_aligned("function", name_width) +
             (modules > 0 ? "  module" : ""));
   for (const SumRow& row : shown) {
@@ -48,21 +53,22 @@ std::string chain(const PathLine& path, std::size_t room, std::string_view arrow
   if (path.is_more) end += fmt::format(" {} …", arrow);
   std::string whole;
   for (std::string_view name : path.names) {
-    whole += (whole.empty() ? "" : fmt::format(" {} ", arrow)) + printable(name);
+    whole += (whole.empty() ? "" : fmt::format(" {} ", arrow)) + printable(spoken_name(name));
     if (whole.size() > room * 4) break;  // wider than the room in any script
   }
   whole += end;
   if (display_width(whole) <= room) return whole;
+  const std::string first = spoken_name(path.names.front()), last = spoken_name(path.names.back());
   const std::size_t end_width = std::min(display_width(end), room);
-  if (path.names.size() == 1) return fit_name(path.names.front(), room - end_width) + end;
+  if (path.names.size() == 1) return fit_name(first, room - end_width) + end;
   const std::string between = path.names.size() == 2
                                   ? fmt::format(" {} ", arrow)
                                   : fmt::format(" {0} … {1} … {0} ", arrow, path.names.size() - 2);
   const std::size_t share = room - std::min(room, display_width(between) + end_width);
-  // The last name has the larger half: it is the one that the line is about.
-  const std::size_t first_width = std::min(share / 3, display_width(printable(path.names.front())));
-  const std::string last = fit_name(path.names.back(), share - first_width);
-  return fit_name(path.names.front(), share - display_width(last)) + between + last + end;
+  // The last name has the larger part: it is the one that the line is about.
+  const std::size_t first_width = std::min(share / 3, display_width(printable(first)));
+  const std::string shown = fit_name(last, share - first_width);
+  return fit_name(first, share - display_width(shown)) + between + shown + end;
 }
 
 // A name with its number, each if it is known.

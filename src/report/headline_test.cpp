@@ -237,11 +237,13 @@ TEST(OwnCode, FindsTheScopeOfANameBehindItsReturnType) {
   EXPECT_EQ(qualified_name("ns::A::operator()(int) const"), "ns::A::operator()");
   EXPECT_EQ(qualified_name("decltype(auto) std::visit<F>(F&&)"), "std::visit");
   EXPECT_EQ(qualified_name("main"), "main");
+  EXPECT_EQ(qualified_name("main.(*Store).Get"), "main.(*Store).Get");
   EXPECT_EQ(qualified_name(""), "");
 }
 
 TEST(OwnCode, NamesInSentencesLoseTheirArguments) {
   EXPECT_EQ(spoken_name("shop::render[abi:cxx11](shop::Order const&)"), "shop::render");
+  EXPECT_EQ(spoken_name("ns::A::run(int) const [clone .isra.0]"), "ns::A::run");
   EXPECT_EQ(spoken_name("main.(*Store).Get"), "main.(*Store).Get");
   EXPECT_EQ(spoken_name("run(int)::{lambda(int)#1}::operator()(int) const"),
             "run(int)::{lambda(int)#1}::operator()(int) const");

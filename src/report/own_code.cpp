@@ -304,7 +304,9 @@ std::string qualified_name(std::string_view name) {
   // Anonymous namespaces and lambdas have parentheses of their own.
   std::size_t end = outside.size();
   for (std::size_t at = 1; at < outside.size(); ++at) {
-    if (outside[at] != '(' || outside[at - 1] == ':' || outside.compare(at, 9, "(anonymou") == 0) continue;
+    if (outside[at] != '(' || outside[at - 1] == ':' || outside[at - 1] == '.' ||
+        outside.compare(at, 9, "(anonymou") == 0)
+      continue;
     if (std::string_view(outside).substr(0, at).ends_with("operator")) continue;
     const bool is_lambda = std::string_view(outside).substr(0, at).ends_with("{lambda");
     if (is_lambda || std::string_view(outside).substr(0, at).ends_with("decltype")) {
@@ -325,6 +327,8 @@ std::string qualified_name(std::string_view name) {
 }
 
 std::string spoken_name(std::string_view whole) {
+  if (const std::size_t clone = whole.find(" [clone "); clone != std::string_view::npos)
+    whole = whole.substr(0, clone);
   std::string name(whole);
   for (std::size_t at = 0; (at = name.find("[abi:")) != std::string::npos;)
     name.erase(at, std::min(name.find(']', at), name.size() - 1) + 1 - at);

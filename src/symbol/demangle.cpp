@@ -21,7 +21,11 @@ constexpr std::size_t kMaxMangledBytes = 4096;
 // write for days; so the callback leaves by longjmp, which is sound because neither side holds anything that
 // needs releasing then.
 struct Output {
+  // Names of templates in templates are long, but their end is the function: it is waited for so long.
+  static constexpr std::size_t kMaxReadBytes = std::size_t{64} << 10U;
+
   std::string text;
+  bool is_whole = true;
   std::jmp_buf enough;
 };
 
@@ -32,18 +36,34 @@ void append(const char* piece, std::size_t size, void* opaque) {
   if (size > room) std::longjmp(output.enough, 1);
 }
 
-// The recursion limit stays on: DMGL_NO_RECURSE_LIMIT is never set.
 constexpr int kOptions = DMGL_PARAMS | DMGL_ANSI;
+// libiberty reads no C++ name of more than 1,024 bytes unless it is told to go without a limit. What is left
+// then is the length of the name: of kMaxMangledBytes, no name that was tried needed a megabyte of stack.
+constexpr int kLongNameOptions = kOptions | DMGL_NO_RECURSE_LIMIT;
+constexpr std::size_t kLongName = 1024;
+
+bool is_inside_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) == 0x80U; }
 
 bool is_rust(std::string_view name) { return name.starts_with("_R") || name.starts_with("_ZN"); }
 
 using Reader = int (*)(const char*, int, demangle_callbackref, void*);
 
 // True when the whole name, or as much as is wanted of it, has been read.
-bool read_name(Reader reader, const char* name, Output& output) {
+bool read_name(Reader reader, const char* name, int options, Output& output) {
   output.text.clear();
+  output.is_whole = false;
   if (setjmp(output.enough) != 0) return true;
-  return reader(name, kOptions, append, &output) != 0;
+  if (reader(name, options, append, &output) == 0) return false;
+  output.is_whole = true;
+  return true;
+}
+
+// Without an end that is known, the beginning.
+std::string taken(Output& output) {
+  if (output.is_whole || output.text.size() <= kMaxNameBytes) return std::move(output.text);
+  std::size_t cut = kMaxNameBytes;
+  while (cut > 0 && is_inside_character(output.text[cut])) --cut;
+  return output.text.substr(0, cut) + "…";
 }
 
 void append_utf8(std::string& text, std::uint32_t letter) {
@@ -76,12 +96,14 @@ std::string with_letters(std::string_view name) {
 
 std::string demangle_in_pieces(const std::string& name) {
   Output output;
-  output.text.reserve(kMaxNameBytes + 1);
+  output.text.reserve(Output::kMaxReadBytes);
   // Rust's legacy names are C++ names with a hash at the end; the Rust reader refuses those of C++.
-  if (is_rust(name) && read_name(rust_demangle_callback, name.c_str(), output))
-    return with_letters(output.text);
-  if (name.starts_with("_R") || !read_name(cplus_demangle_v3_callback, name.c_str(), output)) return {};
-  return std::move(output.text);
+  if (is_rust(name) && read_name(rust_demangle_callback, name.c_str(), kOptions, output))
+    return with_letters(taken(output));
+  const int options = name.size() > kLongName ? kLongNameOptions : kOptions;
+  if (name.starts_with("_R") || !read_name(cplus_demangle_v3_callback, name.c_str(), options, output))
+    return {};
+  return taken(output);
 }
 
 // D's reader has no callback to stop it, and its back references (Q) can explode as well: few are allowed.
@@ -120,10 +142,14 @@ std::size_t clone_suffix(std::string_view name) {
 }  // namespace
 
 std::string bounded_name(std::string_view name, std::size_t limit) {
-  if (name.size() <= limit) return std::string(name);
-  std::size_t cut = limit;
-  while (cut > 0 && (static_cast<unsigned char>(name[cut]) & 0xc0U) == 0x80U) --cut;
-  return std::string(name.substr(0, cut)) + "…";
+  // What was cut already, because its end is not known, is not cut again.
+  constexpr std::string_view kEllipsis = "…";
+  if (name.size() <= limit || (name.ends_with(kEllipsis) && name.size() <= limit + kEllipsis.size()))
+    return std::string(name);
+  std::size_t head = limit / 2, tail = name.size() - (limit - limit / 2);
+  while (head > 0 && is_inside_character(name[head])) --head;
+  while (tail < name.size() && is_inside_character(name[tail])) ++tail;
+  return std::string(name.substr(0, head)).append(kEllipsis).append(name.substr(tail));
 }
 
 std::string demangle(std::string_view name) {

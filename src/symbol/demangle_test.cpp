@@ -71,10 +71,32 @@ TEST(Demangle, BoundsNamesThatExplode) {
   EXPECT_LE(demangle("_Z1f" + std::string(100000, 'P')).size(), kMaxNameBytes + 10);
 }
 
+TEST(Demangle, KeepsTheEndOfLongNames) {
+  const auto nested = [](std::size_t scopes) {
+    std::string name = "_ZN";
+    for (std::size_t scope = 0; scope < scopes; ++scope) name += "40" + std::string(40, 'a');
+    return name + "12the_functionEv";
+  };
+  // 2,000 bytes are kept whole, and longer names than libiberty reads by itself are read.
+  const std::string whole = demangle(nested(45));
+  EXPECT_GT(whole.size(), 1800U);
+  EXPECT_EQ(whole.find("…"), std::string::npos);
+  EXPECT_TRUE(whole.ends_with("::the_function()")) << whole;
+  // f<A, A, …>(…)::the_function: few bytes that stand for 20,000.
+  std::string list = "_ZN200" + std::string(200, 'b') + "IJ";
+  for (int at = 0; at < 100; ++at) list += "S_";
+  list += "EE12the_functionEv";
+  const std::string cut = demangle(list);
+  EXPECT_LE(cut.size(), kMaxNameBytes + 3);
+  EXPECT_TRUE(cut.starts_with("bbbb")) << cut;
+  EXPECT_NE(cut.find("…"), std::string::npos);
+  EXPECT_TRUE(cut.ends_with("::the_function()")) << cut;
+}
+
 TEST(Demangle, CutsBetweenCharacters) {
   EXPECT_EQ(bounded_name("abc", 3), "abc");
-  EXPECT_EQ(bounded_name("abcd", 3), "abc…");
-  EXPECT_EQ(bounded_name("aé", 2), "a…");
+  EXPECT_EQ(bounded_name("abcdef", 4), "ab…ef");
+  EXPECT_EQ(bounded_name("aébébc", 4), "a…bc");
 }
 
 }  // namespace
