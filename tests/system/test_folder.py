@@ -40,8 +40,8 @@ class Folder(harness.SystemTest):
 
     def test_a_restart_replaces_nothing(self):
         folder, before = self.fresh(), {}
-        for run in range(3):
-            self.run_into(folder, "-u", "1", program=[self.puppet("split"), "1", "1.2"])
+        for _ in range(3):
+            self.run_into(folder, "-u", "1", program=["sleep", "1.2"])
             now = digests(folder)
             self.assertEqual({name: now.get(name) for name in before}, before, "profiles of earlier runs")
             self.assertGreater(len(now), len(before))
@@ -50,8 +50,8 @@ class Folder(harness.SystemTest):
         self.assertEqual({line["file"] for line in lines}, set(before), "each profile has its line")
         self.assertEqual(len(lines), len(before))
         for name in before:
-            self.assertRegex(name, NAME % ("split", r"\d+"))
-        runs = [re.fullmatch(NAME % ("split", r"\d+"), line["file"]).groups() for line in lines]
+            self.assertRegex(name, NAME % ("sleep", r"\d+"))
+        runs = [re.fullmatch(NAME % ("sleep", r"\d+"), line["file"]).groups() for line in lines]
         self.assertEqual(len({run[:3] for run in runs}), 3)
         self.assertEqual([run[0] for run in runs], sorted(run[0] for run in runs), "names sort by time")
 
@@ -72,14 +72,14 @@ class Folder(harness.SystemTest):
         folder, count = self.fresh(), 6
 
         def container(_):
-            return self.run_command([*IN_PID_NAMESPACE, self.binary, "-q", "-u", "1", "-O", folder, self.puppet("split"), "1", "2.5"])
+            return self.run_command([*IN_PID_NAMESPACE, self.binary, "-q", "-u", "1", "-O", folder, "sleep", "3"])
 
         os.mkdir(folder)
         with concurrent.futures.ThreadPoolExecutor(count) as pool:
             for result in pool.map(container, range(count)):
                 self.assertEqual(result.returncode, 0, result.stderr)
         self.wait_until_profiler_ends()
-        names = [re.fullmatch(NAME % ("split", r"1"), line["file"]).groups() for line in self.index(folder)]
+        names = [re.fullmatch(NAME % ("sleep", r"1"), line["file"]).groups() for line in self.index(folder)]
         self.assertEqual(len({name[2] for name in names}), count)
         self.assertEqual(len(names), len(set(names)))
         self.assertEqual(set(digests(folder)), {line["file"] for line in self.index(folder)})
@@ -107,8 +107,8 @@ class Folder(harness.SystemTest):
 
     def test_a_worker_after_another_goes_on_with_the_same_name(self):
         folder = self.fresh()
-        self.run_into(folder, "-u", "1", "--worker-period", "1", program=[self.puppet("split"), "1", "3.5"])
-        names = [re.fullmatch(NAME % ("split", r"\d+"), line["file"]).groups() for line in self.index(folder)]
+        self.run_into(folder, "-u", "1", "--worker-period", "1", program=["sleep", "3.5"])
+        names = [re.fullmatch(NAME % ("sleep", r"\d+"), line["file"]).groups() for line in self.index(folder)]
         self.assertEqual(len({name[:3] for name in names}), 1)
         self.assertEqual([int(name[3]) for name in names], list(range(len(names))))
         self.assertGreater(len(names), 2)
