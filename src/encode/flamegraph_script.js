@@ -5,7 +5,7 @@
   'use strict';
   const SVG = 'http://www.w3.org/2000/svg', XHTML = 'http://www.w3.org/1999/xhtml';
   const MARGIN = 12, ROW = 18, BAR = 17, FACTS_LINE = 50, LEGEND_GAP = 23, LEGEND_ROW = 19, SPACE = 18;
-  const NARROWEST = 1; // pixels: frames below are drawn together
+  const NARROWEST = 1.5; // pixels: frames below are drawn together
   const CONTROLS = 314; // the width of the search box and its button
   const root = document.currentScript?.ownerSVGElement ?? document.documentElement;
   const part = (id) => root.querySelector('#' + id);

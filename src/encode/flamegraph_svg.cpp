@@ -36,7 +36,7 @@ constexpr int kRow = 18, kBar = 17;          // of a frame, and without the gap 
 constexpr double kColumn = 7.25;             // of the names, in a font of fixed width
 constexpr double kSwatch = 15, kSpace = 18;  // of the legend
 constexpr int kTitleLine = 30, kFactsLine = 50, kLegendGap = 23, kLegendRow = 19;
-constexpr double kNarrowestBar = 1;        // frames below are drawn together
+constexpr double kNarrowestBar = 1.5;      // frames below are drawn together
 constexpr std::size_t kMostDrawn = 3'000;  // without the script, as are the next
 constexpr std::uint32_t kMostRows = 40;
 constexpr std::size_t kMostColumns = 120;  // of a name in a tooltip
