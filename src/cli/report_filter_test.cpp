@@ -21,6 +21,22 @@ ReportFixture two_servers() {
   return fixture;
 }
 
+TEST(ReportFilter, AModuleIsTheCodeThatWasRunning) {
+  ReportFixture fixture = two_servers();
+  ProfileBuilder& builder = fixture.builder();
+  const auto libc =
+      builder.add_mapping({.start = {0x10000}, .limit = {0x20000}, .path = builder.intern("/lib/libc.so.6")});
+  const ProfileLine write{builder.add_function("write"), 0}, main{builder.add_function("main"), 0};
+  const auto callee = builder.add_location(libc, {0x11000}, std::span(&write, 1));
+  const auto caller = builder.add_location(0, {0x2000}, std::span(&main, 1));
+  builder.add_sample({{callee, caller}, {20, 200 * ReportFixture::kMillisecond}, {}});
+  EXPECT_THAT(fixture.render({.filter = {.module = "libc.so.6"}}),
+              HasSubstr("only code of libc.so.6: 200 ms of 1.20 s (16.7 %)"));
+  EXPECT_THAT(fixture.render({.filter = {.module = "/usr/bin/app"}}), HasSubstr("1.00 s of 1.20 s"));
+  EXPECT_THAT(fixture.failure({.filter = {.module = "libm"}}).message,
+              HasSubstr("--only-module libm: not in"));
+}
+
 TEST(ReportFilter, FocusKeepsStacksWithAMatchAnywhere) {
   const std::string text = two_servers().render({.filter = {.focus = {"^pars"}}});
   EXPECT_THAT(text, HasSubstr("only stacks with ^pars: 600 ms of 1.00 s (60.0 %)"));

@@ -45,6 +45,18 @@ TEST(JsonWriter, EscapesWhatJsonCannotHold) {
   EXPECT_EQ(std::move(json).finish(), "\"a\\\"b\\\\c\\u000a\\u0001\xef\xbf\xbd\"\n");
 }
 
+TEST(ReportJson, HasTheHeadline) {
+  ReportFixture fixture;
+  fixture.add("main;work@a.cc:7", 2000).add("main", 100);
+  const std::string json = compact(fixture.render({.json = true}));
+  EXPECT_THAT(json,
+              HasSubstr(R"("headline":{"text":"95 % of CPU in work (a.cc:7), called by main","kind":"one")"));
+  EXPECT_THAT(
+      json,
+      HasSubstr(
+          R"("functions":[{"name":"work","module":"app","file":"a.cc","line":7,"total":2000000000,"own":true)"));
+}
+
 TEST(ReportJson, HasTheSumsOfTheReportAsNumbers) {
   ReportFixture fixture;
   fixture.add("main;work", 600, 7, "server", 70).add("main", 400, 8, "server", 70);

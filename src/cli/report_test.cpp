@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 
@@ -109,6 +110,55 @@ TEST(Report, StaysWithinItsWidthAndKeepsBothEndsOfLongNames) {
     EXPECT_THAT(text, HasSubstr("boost"));
     EXPECT_THAT(text, HasSubstr("()2"));
   }
+}
+
+TEST(Report, OnANarrowScreenTheTreeIsStillATree) {
+  Fixture fixture;
+  std::string stack = "main";
+  for (int depth = 0; depth < 10; ++depth) {
+    stack += ";shop::Server::step_" + std::to_string(depth) + "(shop::Order const&)";
+    fixture.add(stack, 100);
+  }
+  const std::string tree = from_heading(fixture.render({.width = 60}), "Hottest paths");
+  for (int depth = 1; depth < 10; ++depth)
+    EXPECT_THAT(tree, ContainsRegex(" % +(main → )?shop::Server::step_" + std::to_string(depth)));
+  EXPECT_LT(line_with(tree, "step_3").find("shop"), line_with(tree, "step_7").find("shop"));
+}
+
+TEST(Report, HidesWhatSaysNothing) {
+  Fixture fixture;
+  for (int at = 0; at < 30; ++at) fixture.add("start;wrap;main;f" + std::to_string(at), 100 + at);
+  const std::string text = fixture.render();
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 50);
+  EXPECT_THAT(text, Not(ContainsRegex(" 0.0 % +0 ns")));
+  EXPECT_THAT(text, HasSubstr("start → wrap → main"));
+  const std::string whole = from_heading(fixture.render({.top = 40}), "with what they call");
+  EXPECT_THAT(whole, HasSubstr("3 functions with 98 % and more, none of it their own, not shown"));
+  EXPECT_THAT(whole, HasSubstr("f29"));
+}
+
+TEST(Report, SaysWhichOfSeveralTypesIsShown) {
+  Fixture fixture;
+  ProfileBuilder& builder = fixture.builder();
+  builder.profile().value_types.push_back(builder.value_type("page-faults", "count"));
+  builder.add_sample({{}, {0, 0, 7}, {}});
+  fixture.builder().profile().samples.front().values = {1, 10'000'000, 7};
+  EXPECT_THAT(fixture.render(),
+              HasSubstr("shown is cpu; also in this profile: page-faults (--sample-type page-faults)"));
+  EXPECT_THAT(Fixture().add("main", 100).render(), Not(HasSubstr("--sample-type")));
+}
+
+TEST(Report, FindsWhatCallsAFunctionAndWhatItCalls) {
+  Fixture fixture;
+  fixture.add("main;serve;parse;malloc", 600).add("main;load;parse", 300).add("main;load", 100);
+  const std::string callers = from_heading(fixture.render({.callers = "parse"}), "What calls parse");
+  EXPECT_THAT(callers, ContainsRegex("self 300 ms .30.0 %., total 900 ms .90.0 %."));
+  EXPECT_THAT(callers, ContainsRegex("60.0 % +600 ms    serve ← main"));
+  EXPECT_THAT(callers, ContainsRegex("30.0 % +300 ms    load ← main"));
+  const std::string callees = from_heading(fixture.render({.callees = "parse"}), "What is called by parse");
+  EXPECT_THAT(callees, ContainsRegex("60.0 % +600 ms    malloc"));
+  EXPECT_EQ(fixture.failure({.callers = "nothing"}).message,
+            "--callers nothing: no function with samples has this name");
 }
 
 TEST(Report, ListsFunctionsByTotalToo) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {
@@ -29,6 +31,22 @@ TEST(Merge, AddsEqualStacksUp) {
   EXPECT_EQ(merged.samples[0].values, (std::vector<std::int64_t>{2, 15}));
   EXPECT_EQ(merged.time_ns, 1000);
   EXPECT_EQ(merged.duration_ns, 200);
+}
+
+TEST(Merge, AddsAnyNumberUpOneByOne) {
+  ProfileMerger merger(profile_of("work", 1, 3000));
+  for (std::int64_t at : {3000, 1000, 2000}) merger.add(profile_of("work", 10, at));
+  const Profile merged = std::move(merger).take();
+  ASSERT_EQ(merged.samples.size(), 1U);
+  EXPECT_EQ(merged.samples[0].values, (std::vector<std::int64_t>{3, 30}));
+  EXPECT_EQ(merged.time_ns, 1000);
+  EXPECT_EQ(merged.duration_ns, 2100);
+}
+
+TEST(Merge, SumsStopAtTheLimitsOfNumbers) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const Profile merged = merge(profile_of("work", kMost, kMost), profile_of("work", kMost, kMost));
+  EXPECT_EQ(merged.samples[0].values[1], kMost);
 }
 
 TEST(Merge, KeepsOtherStacksAndOtherThreadsApart) {

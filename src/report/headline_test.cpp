@@ -244,6 +244,7 @@ TEST(OwnCode, FindsTheScopeOfANameBehindItsReturnType) {
 TEST(OwnCode, NamesInSentencesLoseTheirArguments) {
   EXPECT_EQ(spoken_name("shop::render[abi:cxx11](shop::Order const&)"), "shop::render");
   EXPECT_EQ(spoken_name("ns::A::run(int) const [clone .isra.0]"), "ns::A::run");
+  EXPECT_EQ(spoken_name("fill_buffers.constprop.0"), "fill_buffers");
   EXPECT_EQ(spoken_name("main.(*Store).Get"), "main.(*Store).Get");
   EXPECT_EQ(spoken_name("run(int)::{lambda(int)#1}::operator()(int) const"),
             "run(int)::{lambda(int)#1}::operator()(int) const");

@@ -329,6 +329,9 @@ std::string qualified_name(std::string_view name) {
 std::string spoken_name(std::string_view whole) {
   if (const std::size_t clone = whole.find(" [clone "); clone != std::string_view::npos)
     whole = whole.substr(0, clone);
+  // What compilers append to copies of a function: "f.constprop.0".
+  for (std::string_view suffix : {".constprop.", ".isra.", ".part.", ".cold", ".lto_priv."})
+    whole = whole.substr(0, whole.find(suffix));
   std::string name(whole);
   for (std::size_t at = 0; (at = name.find("[abi:")) != std::string::npos;)
     name.erase(at, std::min(name.find(']', at), name.size() - 1) + 1 - at);
