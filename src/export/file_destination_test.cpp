@@ -77,6 +77,19 @@ TEST_F(FileDestinationTest, APictureIsOfAllPartsOfARun) {
   EXPECT_EQ(files(), 1U) << "the picture";
 }
 
+TEST_F(FileDestinationTest, ShowsWhatTheFileHoldsEachTimeItIsWritten) {
+  std::vector<std::int64_t> durations;
+  auto destination = FileDestination::create(
+      directory + "/out.pb.gz", [&](const Profile& whole) { durations.push_back(whole.duration_ns); });
+  ASSERT_TRUE(destination);
+  profile.time_ns = 100;
+  profile.duration_ns = 10;
+  ASSERT_TRUE(destination->send(Batch::of(profile, 0)));
+  profile.time_ns = 110;
+  ASSERT_TRUE(destination->send(Batch::of(profile, 1)));
+  EXPECT_EQ(durations, (std::vector<std::int64_t>{10, 20}));
+}
+
 TEST_F(FileDestinationTest, ReplacesAnOlderFileAsAWhole) {
   std::string path = directory + "/out.folded";
   ASSERT_TRUE(write_file_atomically(path, "old content that is longer\n"));

@@ -28,22 +28,18 @@ __attribute__((noinline)) static void handle_request(void) {
   cold_function();
 }
 
-#define FLAT(number) \
-  __attribute__((noinline)) static void flat_##number(void) { WORK(20000 + (number)) }
-#define TEN(digit)                                                                                         \
-  FLAT(digit##0)                                                                                           \
-  FLAT(digit##1) FLAT(digit##2) FLAT(digit##3) FLAT(digit##4) FLAT(digit##5) FLAT(digit##6) FLAT(digit##7) \
-      FLAT(digit##8) FLAT(digit##9)
-TEN(1)
-TEN(2) TEN(3) TEN(4)
+// clang-format off
+#define FLAT(number) __attribute__((noinline)) static void flat_##number(void) { WORK(20000 + (number)) }
+#define TEN(of, digit) of(digit##0) of(digit##1) of(digit##2) of(digit##3) of(digit##4) of(digit##5) of(digit##6) of(digit##7) of(digit##8) of(digit##9)
+#define FORTY(of) TEN(of, 1) TEN(of, 2) TEN(of, 3) TEN(of, 4)
 #define CALL(number) flat_##number();
-#define CALL_TEN(digit)                                                                                    \
-  CALL(digit##0)                                                                                           \
-  CALL(digit##1) CALL(digit##2) CALL(digit##3) CALL(digit##4) CALL(digit##5) CALL(digit##6) CALL(digit##7) \
-      CALL(digit##8) CALL(digit##9)
+// clang-format on
 
-    __attribute__((noinline)) static void flat_round(void) {
-  CALL_TEN(1) CALL_TEN(2) CALL_TEN(3) CALL_TEN(4) sink++;
+FORTY(FLAT)
+
+__attribute__((noinline)) static void flat_round(void) {
+  FORTY(CALL)
+  sink++;
 }
 
 __attribute__((noinline)) static uint64_t recurse(int depth) {
