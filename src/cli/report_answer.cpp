@@ -57,6 +57,7 @@ void write_answer(ReportPage& page, const ReportView& view, const std::vector<He
     }
   } else {
     for (const Headline& headline : headlines) {
+      if (headline.whole * 100 < view.left.size) break;
       Headline own_part = headline;
       own_part.process.clear();
       own_part.noun = "it";
