@@ -27,7 +27,10 @@ ProcessSearch host() {
                               return Confinement{pid == Pid{34} ? kId : "", "/x"};
                             },
                         .host_name = [](Pid pid) { return std::string(pid == Pid{34} ? "web-1" : ""); },
-                        .process_of_task = [](std::int32_t) { return std::optional<Pid>(); }});
+                        .of_task = [](std::int32_t number) -> std::optional<RunningProcess> {
+                          if (number != 12 && number != 34 && number != 56) return std::nullopt;
+                          return RunningProcess{.pid = Pid{number}};
+                        }});
 }
 
 AttachChoice choice(const std::vector<const char*>& args) {

@@ -3,12 +3,16 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 #include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <memory>
 
-#include "base/read_file.hpp"
+#include "base/unique_fd.hpp"
 #include "process/service_name.hpp"
 
 namespace ddprof {
@@ -40,9 +44,13 @@ std::optional<RunningProcess> parse_process_stat(std::string_view text) {
   return known == 2 ? std::optional(std::move(process)) : std::nullopt;
 }
 
+// The kernel gives it in one piece. Hosts have thousands of processes: two calls less for each are worth it.
 std::optional<RunningProcess> read_process(std::int32_t number) {
-  auto text = read_file(fmt::format("/proc/{}/stat", number));
-  return text ? parse_process_stat(*text) : std::nullopt;
+  const UniqueFd file(::open(fmt::format("/proc/{}/stat", number).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text;
+  const ssize_t size = file.is_open() ? ::read(file.get(), text.data(), text.size()) : 0;
+  if (size <= 0) return std::nullopt;
+  return parse_process_stat({text.data(), static_cast<std::size_t>(size)});
 }
 
 std::vector<std::int32_t> list_numbers(const std::string& directory) {

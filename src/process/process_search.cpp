@@ -33,7 +33,7 @@ std::string host_name_in_container(Pid pid) {
   return is_elsewhere || !read_confinement(pid)->container_id.empty() ? read_variable(pid, "HOSTNAME") : "";
 }
 
-std::optional<Pid> process_of_task(std::int32_t number) {
+std::optional<RunningProcess> process_of_task(std::int32_t number) {
   constexpr std::string_view kKey = "\nTgid:\t";
   const auto status = read_file(fmt::format("/proc/{}/status", number));
   const std::size_t at = status ? status->find(kKey) : std::string::npos;
@@ -41,7 +41,7 @@ std::optional<Pid> process_of_task(std::int32_t number) {
   std::int32_t pid = 0;
   const char* begin = status->data() + at + kKey.size();
   if (std::from_chars(begin, status->data() + status->size(), pid).ec != std::errc()) return std::nullopt;
-  return Pid{pid};
+  return read_process(pid);
 }
 
 // "web\x2d1" of systemd is "web-1".
@@ -73,6 +73,16 @@ std::string pod_id_in(std::string_view part) {
   return plain;
 }
 
+std::vector<Pid> parents_first(const std::vector<RunningProcess>& processes) {
+  absl::flat_hash_set<std::int32_t> all;
+  for (const RunningProcess& process : processes) all.insert(to_int(process.pid));
+  std::vector<Pid> pids, children;
+  for (const RunningProcess& process : processes)
+    (all.contains(to_int(process.parent)) ? children : pids).push_back(process.pid);
+  pids.insert(pids.end(), children.begin(), children.end());
+  return pids;
+}
+
 bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -98,69 +108,50 @@ std::vector<std::string> container_names_in(std::string_view path) {
 }
 
 ProcessSearch::Source ProcessSearch::this_host() {
-  const auto list_others = [] {
-    std::vector<RunningProcess> processes = list_processes();
-    std::erase_if(processes, [](const RunningProcess& process) {
-      return process.has_ended() || to_int(process.pid) == ::getpid();
-    });
-    return processes;
-  };
-  return {.list = list_others,
+  return {.list = list_processes,
           .executable = read_executable_name,
           .confinement = [](Pid pid) { return *read_confinement(pid); },
           .host_name = host_name_in_container,
-          .process_of_task = process_of_task};
+          .of_task = process_of_task};
 }
 
-ProcessSearch::ProcessSearch(const Source& source) : source_(source), processes_(source_.list()) {}
-
 struct ProcessSearch::Confined {
-  Pid pid{};
+  RunningProcess process;
   std::string id;
   std::vector<std::string> names;
 };
 
-std::vector<ProcessSearch::Confined> ProcessSearch::confined_processes() const {
-  std::vector<Confined> confined;
-  for (const RunningProcess& process : processes_) {
-    const Confinement found = source_.confinement(process.pid);
-    confined.push_back({process.pid, found.container_id, container_names_in(found.cgroup)});
-  }
-  return confined;
-}
-
-std::vector<Pid> ProcessSearch::parents_first(std::vector<Pid> pids) const {
-  absl::flat_hash_set<std::int32_t> chosen;
-  for (const Pid pid : pids) chosen.insert(to_int(pid));
-  absl::flat_hash_set<std::int32_t> children;
-  for (const RunningProcess& process : processes_)
-    if (chosen.contains(to_int(process.parent))) children.insert(to_int(process.pid));
-  std::stable_partition(pids.begin(), pids.end(), [&](Pid pid) { return !children.contains(to_int(pid)); });
-  return pids;
+std::vector<RunningProcess> ProcessSearch::others() const {
+  std::vector<RunningProcess> processes = source_.list();
+  std::erase_if(processes,
+                [&](const RunningProcess& process) { return process.has_ended() || process.pid == self_; });
+  return processes;
 }
 
 Result<Pid> ProcessSearch::by_number(std::int32_t number) const {
-  const auto is_it = [&](const RunningProcess& process) { return to_int(process.pid) == number; };
-  if (std::any_of(processes_.begin(), processes_.end(), is_it)) return Pid{number};
-  const auto process = source_.process_of_task(number);
-  if (process && to_int(*process) != number) return *process;
-  // It is there and was not listed: it has ended, or is the one who asks.
-  return make_error(ErrorCode::not_found, "attach to process {}: {}", number,
-                    !process               ? "no such process"
-                    : number == ::getpid() ? "that is ddprof itself"
-                                           : "it has ended, and its parent has not noticed yet");
+  const auto process = source_.of_task(number);
+  std::string_view problem;
+  if (!process) {
+    problem = "no such process";
+  } else if (process->pid == self_) {
+    problem = "that is ddprof itself";
+  } else if (process->has_ended()) {
+    problem = "it has ended, and its parent has not noticed yet";
+  }
+  if (problem.empty()) return process->pid;
+  return make_error(ErrorCode::not_found, "attach to process {}: {}", number, problem);
 }
 
 Result<std::vector<Pid>> ProcessSearch::by_name(const std::string& text) const {
   const ProcessCondition condition = TRY(ProcessCondition::parse(text));
-  std::vector<Pid> found;
+  std::vector<RunningProcess> found;
   std::vector<std::string> names;
-  for (const RunningProcess& process : processes_) {
-    const FilterFacts facts{.name = process.name, .executable = source_.executable(process.pid)};
-    if (condition.matches(facts)) found.push_back(process.pid);
+  for (const RunningProcess& process : others()) {
     names.push_back(fit_to_be_shown(process.name));
+    const FilterFacts facts{.name = process.name, .executable = source_.executable(process.pid)};
+    if (condition.matches(facts)) found.push_back(process);
   }
-  if (!found.empty()) return parents_first(std::move(found));
+  if (!found.empty()) return parents_first(found);
   const std::string_view name = std::string_view(text).substr(text.find(':') + 1);
   const std::vector<std::string_view> known(names.begin(), names.end());
   return with_hint(
@@ -170,39 +161,40 @@ Result<std::vector<Pid>> ProcessSearch::by_name(const std::string& text) const {
 }
 
 Result<ProcessSearch::Container> ProcessSearch::by_container(const std::string& text) const {
-  const std::vector<Confined> confined = confined_processes();
+  std::vector<Confined> confined;
+  for (RunningProcess& process : others()) {
+    const Confinement found = source_.confinement(process.pid);
+    confined.push_back({std::move(process), found.container_id, container_names_in(found.cgroup)});
+  }
   const auto pids_where = [&](auto is_meant) {
-    std::vector<Pid> pids;
-    for (const Confined& process : confined)
-      if (is_meant(process)) pids.push_back(process.pid);
-    return parents_first(std::move(pids));
+    std::vector<RunningProcess> meant;
+    for (const Confined& one : confined)
+      if (is_meant(one)) meant.push_back(one.process);
+    return parents_first(meant);
   };
-  if (auto pids = pids_where([&](const Confined& process) { return process.id == text; }); !pids.empty())
+  if (auto pids = pids_where([&](const Confined& one) { return one.id == text; }); !pids.empty())
     return Container{std::move(pids)};
-  if (auto pids = pids_where([&](const Confined& process) { return has(process.names, text); });
-      !pids.empty())
+  if (auto pids = pids_where([&](const Confined& one) { return has(one.names, text); }); !pids.empty())
     return Container{std::move(pids), true};
 
   std::set<std::string> ids;
-  for (const Confined& process : confined)
-    if (process.id.starts_with(text)) ids.insert(process.id);
+  for (const Confined& one : confined)
+    if (one.id.starts_with(text)) ids.insert(one.id);
   if (ids.size() > 1)
     return make_error(ErrorCode::invalid_argument, "--container {}: several begin so: {}", text,
                       fmt::join(ids, ", "));
   if (ids.size() == 1)
-    return Container{pids_where([&](const Confined& process) { return process.id == *ids.begin(); })};
+    return Container{pids_where([&](const Confined& one) { return one.id == *ids.begin(); })};
 
   // By host name last: it is the only thing that a process can choose itself.
-  std::vector<Pid> of_host;
-  for (const Confined& process : confined) {
-    if (source_.host_name(process.pid) != text) continue;
-    of_host.push_back(process.pid);
-    if (!process.id.empty()) ids.insert(process.id);
+  absl::flat_hash_set<std::int32_t> of_host;
+  for (const Confined& one : confined) {
+    if (source_.host_name(one.process.pid) != text) continue;
+    of_host.insert(to_int(one.process.pid));
+    if (!one.id.empty()) ids.insert(one.id);
   }
-  auto pids = pids_where([&](const Confined& process) {
-    return ids.contains(process.id) ||
-           std::find(of_host.begin(), of_host.end(), process.pid) != of_host.end();
-  });
+  auto pids = pids_where(
+      [&](const Confined& one) { return ids.contains(one.id) || of_host.contains(to_int(one.process.pid)); });
   if (pids.empty()) return no_container(text, confined);
   return Container{std::move(pids), true};
 }
@@ -211,11 +203,10 @@ Error ProcessSearch::no_container(const std::string& text, const std::vector<Con
   constexpr std::size_t kShown = 8;
   constexpr std::size_t kIdBytes = 12;
   std::map<std::string, std::string> containers;  // by id, or name
-  for (const Confined& process : seen) {
-    if (process.id.empty() && process.names.empty()) continue;
-    const std::string& key = process.id.empty() ? process.names.back() : process.id;
-    std::string& name = containers[key];
-    if (name.empty() && !process.id.empty()) name = fit_to_be_shown(source_.host_name(process.pid));
+  for (const Confined& one : seen) {
+    if (one.id.empty() && one.names.empty()) continue;
+    std::string& name = containers[one.id.empty() ? one.names.back() : one.id];
+    if (name.empty() && !one.id.empty()) name = fit_to_be_shown(source_.host_name(one.process.pid));
   }
   std::vector<std::string> shown;
   for (const auto& [key, name] : containers) {

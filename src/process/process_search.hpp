@@ -1,8 +1,12 @@
 #pragma once
 
+#include <unistd.h>
+
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -22,12 +26,12 @@ class ProcessSearch {
     std::function<std::string(Pid)> executable;
     std::function<Confinement(Pid)> confinement;
     std::function<std::string(Pid)> host_name;  // as its container calls itself; empty outside of one
-    std::function<std::optional<Pid>(std::int32_t)> process_of_task;
+    std::function<std::optional<RunningProcess>(std::int32_t)> of_task;  // the process of a thread
   };
-  // Without the calling process.
   static Source this_host();
 
-  explicit ProcessSearch(const Source& source = this_host());
+  explicit ProcessSearch(Source source = this_host(), Pid self = Pid{::getpid()})
+      : source_(std::move(source)), self_(self) {}
 
   // The process with that number, or the one of the thread with that number.
   [[nodiscard]] Result<Pid> by_number(std::int32_t number) const;
@@ -47,12 +51,12 @@ class ProcessSearch {
  private:
   struct Confined;
 
-  [[nodiscard]] std::vector<Confined> confined_processes() const;
-  [[nodiscard]] std::vector<Pid> parents_first(std::vector<Pid> pids) const;
+  // All that have not ended, but the caller.
+  [[nodiscard]] std::vector<RunningProcess> others() const;
   [[nodiscard]] Error no_container(const std::string& text, const std::vector<Confined>& seen) const;
 
   Source source_;
-  std::vector<RunningProcess> processes_;
+  Pid self_;
 };
 
 // Names of containers in the path of a control group: "web" in "/lxc.payload.web/…", "/lxc/web",

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <thread>
 
 namespace ddprof {
 namespace {
@@ -28,24 +29,28 @@ struct Known {
 class ProcessSearchTest : public ::testing::Test {
  protected:
   [[nodiscard]] ProcessSearch search() const {
-    return ProcessSearch({.list =
-                              [this] {
-                                std::vector<RunningProcess> list;
-                                for (const auto& [pid, known] : host)
-                                  list.push_back(
-                                      {.pid = Pid{pid}, .parent = Pid{known.parent}, .name = known.name});
-                                return list;
-                              },
-                          .executable = [this](Pid pid) { return host.at(to_int(pid)).executable; },
-                          .confinement =
-                              [this](Pid pid) {
-                                const Known& known = host.at(to_int(pid));
-                                return Confinement{known.container_id, known.cgroup};
-                              },
-                          .host_name = [this](Pid pid) { return host.at(to_int(pid)).host_name; },
-                          .process_of_task = [](std::int32_t number) -> std::optional<Pid> {
-                            return number == 121 ? std::optional(Pid{12}) : std::nullopt;
-                          }});
+    return ProcessSearch(
+        {.list =
+             [this] {
+               std::vector<RunningProcess> list;
+               for (const auto& [pid, known] : host)
+                 list.push_back({.pid = Pid{pid}, .parent = Pid{known.parent}, .name = known.name});
+               return list;
+             },
+         .executable = [this](Pid pid) { return host.at(to_int(pid)).executable; },
+         .confinement =
+             [this](Pid pid) {
+               const Known& known = host.at(to_int(pid));
+               return Confinement{known.container_id, known.cgroup};
+             },
+         .host_name = [this](Pid pid) { return host.at(to_int(pid)).host_name; },
+         .of_task = [this](std::int32_t number) -> std::optional<RunningProcess> {
+           if (number == 121) return RunningProcess{.pid = Pid{12}, .name = "nginx"};
+           if (number == 122) return RunningProcess{.pid = Pid{122}, .is_zombie = true};
+           if (!host.contains(number)) return std::nullopt;
+           return RunningProcess{.pid = Pid{number}};
+         }},
+        Pid{5000});
   }
   [[nodiscard]] std::vector<Pid> named(const std::string& text) const {
     return search().by_name(text).value();
@@ -76,6 +81,10 @@ TEST_F(ProcessSearchTest, FindsANumber) {
   EXPECT_EQ(search().by_number(12).value(), Pid{12});
   EXPECT_EQ(search().by_number(121).value(), Pid{12});  // one of its threads
   EXPECT_EQ(search().by_number(13).error().message, "attach to process 13: no such process");
+  EXPECT_THAT(search().by_number(122).error().message, HasSubstr("it has ended"));
+  host[5000] = {.name = "ddprof"};
+  EXPECT_THAT(search().by_number(5000).error().message, HasSubstr("that is ddprof itself"));
+  EXPECT_FALSE(search().by_name("name:ddprof").ok());
 }
 
 TEST_F(ProcessSearchTest, FindsNamesParentsFirst) {
@@ -145,6 +154,7 @@ TEST(ProcessSearchOfThisHost, DoesNotFindTheCaller) {
   const ProcessSearch here;
   EXPECT_THAT(here.by_number(::getpid()).error().message, HasSubstr("that is ddprof itself"));
   EXPECT_TRUE(here.by_number(::getppid()).ok());
+  std::thread([&] { EXPECT_FALSE(here.by_number(::gettid()).ok()); }).join();
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Not;
 
 constexpr std::int64_t kPeriod = 10'101'010;
 // Above any pid_max: /proc has nothing about it.
@@ -53,6 +55,9 @@ class ScriptedCollector final : public Collector {
   [[nodiscard]] std::string describe() const override { return "scripted"; }
   [[nodiscard]] std::vector<std::string> notices() const override { return {"a notice"}; }
 
+  [[nodiscard]] std::vector<Pid> processes() const override { return followed; }
+
+  std::vector<Pid> followed;
   std::deque<std::vector<CollectorEvent>> batches;
   std::vector<CollectorEvent> rest;
   std::vector<CollectorEvent> before_pause;
@@ -260,6 +265,20 @@ TEST_F(SessionTest, WhatTheKernelChargesInPausesDoesNotCount) {
   std::int64_t sum = 0;
   for (const auto& [name, value] : by_leaf()) sum += value;
   EXPECT_EQ(sum, *collector.total);
+}
+
+TEST_F(SessionTest, KnowsTheProcessesThatWereThereBefore) {
+  options.is_started_by_us = false;
+  options.roots = {Pid{::getppid()}};
+  collector.followed = {Pid{::getppid()}, Pid{::getpid()}};
+  SampleEvent of_child = sample(Tid{::gettid()});
+  of_child.pid = Pid{::getpid()};
+  of_child.registers.pc = reinterpret_cast<std::uint64_t>(&::getppid);
+  collector.batches = {{of_child}, {}};
+  collector.total = kPeriod;
+  const Summary summary = run();
+  EXPECT_THAT(by_leaf(), Not(Contains(Key(HasSubstr("unknown code")))));
+  EXPECT_THAT(render_summary(summary), HasSubstr("was idle: all samples are of 1 process that it started"));
 }
 
 TEST_F(SessionTest, AWorkerThatComesInAPauseGoesOnWithIt) {

@@ -1,6 +1,7 @@
-// master: an idle process with busy children, as PostgreSQL has: two workers that were forked without exec, each with a second
-// thread, and a child of the first worker. Every thread burns a fifth of a core. Prints a JSON line with its own PID and those of
-// the others when all run. SIGUSR1 makes it fork one worker more, and print another line. All end when standard input does.
+// master: an idle process with busy children, as PostgreSQL has: two workers that were forked without exec,
+// each with a second thread, and a child of the first worker. Every thread burns a fifth of a core. Prints a
+// JSON line with its own PID and those of the others when all run. SIGUSR1 makes it fork one worker more, and
+// print another line. All end when standard input does.
 
 #define _GNU_SOURCE
 #include <poll.h>
@@ -76,7 +77,8 @@ int main(void) {
   const pid_t first = start_worker(1), second = start_worker(0);
   int count = 5;
   await_running(count);
-  printf("{\"pid\": %d, \"workers\": [%d, %d], \"grandchild\": %d}\n", getpid(), first, second, shared->grandchild);
+  printf("{\"pid\": %d, \"workers\": [%d, %d], \"grandchild\": %d}\n", getpid(), first, second,
+         shared->grandchild);
   fflush(stdout);
   struct pollfd polled[] = {{STDIN_FILENO, POLLIN, 0}, {signalfd(-1, &signals, SFD_CLOEXEC), POLLIN, 0}};
   for (;;) {

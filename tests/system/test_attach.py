@@ -188,6 +188,14 @@ class Children(AttachTest):
             self.assertEqual(self.pids(recording), {*workers, grandchild})
             self.assertNotIn("was idle", recording.stderr)  # the busy ones were named too
 
+    def test_a_shell_that_attaches_to_itself_does_not_profile_the_profiler(self):
+        path = self.path("shell.pb.gz")
+        script = '"$0" 1 60 >/dev/null & "$1" record -p $$ -d 1 -F 499 -O "$2"; status=$?; kill $!; exit $status'
+        result = self.run_command(["sh", "-c", script, self.puppet("split"), self.binary, path])
+        self.assertEqual(result.returncode, 0, result.stderr)
+        recording = harness.Recording(result, path)
+        self.assertEqual({s.labels[harness.PROCESS_NAME] for s in recording.samples()}, {"split"})
+
     def test_files_are_named_after_what_was_named(self):
         _, master, _, _ = self.master()
         for option, name in ((str(master), "master-"), ("name:master", "master-")):

@@ -93,8 +93,8 @@ std::vector<RunningProcess> Attacher::list_target(std::span<const Pid> named, Pi
   return found;
 }
 
-Result<std::vector<Attacher::AttachedTask>> Attacher::sample_processes(std::span<const Pid> named,
-                                                                       Pid except) {
+Result<std::vector<Attacher::AttachedTask>> Attacher::sample_processes(std::span<const Pid> named, Pid except,
+                                                                       std::vector<RunningProcess> target) {
   std::vector<AttachedTask> attached;
   absl::flat_hash_set<std::int32_t> tried;
   // What a process forked before it was attached is there when the next listing begins. What comes later
@@ -103,7 +103,6 @@ Result<std::vector<Attacher::AttachedTask>> Attacher::sample_processes(std::span
   bool is_new_found = true;
   for (int listing = 0; is_new_found && listing < kMaxListings; ++listing) {
     is_new_found = false;
-    const std::vector<RunningProcess> target = list_target(named, except);
     for (const RunningProcess& process : target) {
       if (!tried.insert(to_int(process.pid)).second) continue;
       is_new_found = true;
@@ -115,6 +114,7 @@ Result<std::vector<Attacher::AttachedTask>> Attacher::sample_processes(std::span
       return attached;
     }
     if (!plan_.has_children) break;
+    if (is_new_found) target = list_target(named, except);
   }
   if (!attached.empty()) return attached;
   if (!refused_.empty()) return refused_.front();

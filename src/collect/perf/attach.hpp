@@ -37,8 +37,9 @@ class Attacher {
   // but for `except`: lists and attaches until nothing new appears. What is started by a task already
   // attached inherits its events; the doubles that the listing makes are found when they report. Returns what
   // was attached; fewer tasks than there are when descriptors ran out, which leaves a notice, or where a
-  // process may not be sampled, which is in refused().
-  Result<std::vector<AttachedTask>> sample_processes(std::span<const Pid> named, Pid except);
+  // process may not be sampled, which is in refused(). `target` is what list_target() has just said.
+  Result<std::vector<AttachedTask>> sample_processes(std::span<const Pid> named, Pid except,
+                                                     std::vector<RunningProcess> target);
   // The processes that it would attach to now: those of `named` that there are, then their descendants.
   [[nodiscard]] std::vector<RunningProcess> list_target(std::span<const Pid> named, Pid except) const;
   // Samples all tasks of every CPU, not yet started.

@@ -32,7 +32,7 @@ Result<void> PerfEngine::start_command() {
 }
 
 Result<void> PerfEngine::start_processes() {
-  const std::vector<RunningProcess> there = attacher_.list_target(target_.pids, self_);
+  std::vector<RunningProcess> there = attacher_.list_target(target_.pids, self_);
   if (there.empty())
     return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(target_.root()));
   const std::uint64_t threads = thread_count(there);
@@ -51,7 +51,7 @@ Result<void> PerfEngine::start_processes() {
     }
     return {};
   }
-  for (const auto& [tid, pid] : TRY(attacher_.sample_processes(target_.pids, self_))) {
+  for (const auto& [tid, pid] : TRY(attacher_.sample_processes(target_.pids, self_, std::move(there)))) {
     tasks_.add(tid, pid);
     tasks_.find(tid)->covered_from = tid;
   }
