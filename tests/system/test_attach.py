@@ -230,6 +230,7 @@ class Children(AttachTest):
         first = recording.stderr.splitlines()[0]
         self.assertRegex(first, r"attach to process %d \(master\): .*another user" % foreign)
         self.assertRegex(recording.stderr.splitlines()[1], "try: run ddprof as that user")
+        self.assertIn("not sampled: 4 processes that could not be attached to", recording.stderr)
 
     @harness.needs_root
     def test_all_processes_of_a_container(self):

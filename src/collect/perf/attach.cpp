@@ -116,8 +116,11 @@ Result<std::vector<Attacher::AttachedTask>> Attacher::sample_processes(std::span
     if (!plan_.has_children) break;
     if (is_new_found) target = list_target(named, except);
   }
+  if (attached.empty() && !refused_.empty()) return refused_.front();
+  if (!refused_.empty())
+    notices_.push_back(fmt::format("not sampled: {} process{} that could not be attached to", refused_.size(),
+                                   refused_.size() == 1 ? "" : "es"));
   if (!attached.empty()) return attached;
-  if (!refused_.empty()) return refused_.front();
   return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(named.front()));
 }
 
