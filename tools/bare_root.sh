@@ -84,9 +84,7 @@ new_root() {
   chroot "$root" update-ca-certificates >/dev/null 2>&1
   printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d" && chmod 755 "$root/usr/sbin/policy-rc.d"
   echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io"  # as fast as an image is built; a crash would lose the root, not more
-  echo 'user:x:1000:1000::/home/user:/bin/bash' >>"$root/etc/passwd"
-  echo 'user:x:1000:' >>"$root/etc/group"
-  mkdir -p "$root/home/user" && chown 1000:1000 "$root/home/user"
+  chroot "$root" useradd --create-home --shell /bin/bash user || return 1
   if [ -d "$root/etc/sudoers.d" ]; then echo 'user ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/user"; fi
 }
 

@@ -121,6 +121,8 @@ TEST_F(OwnCode, HasTheInstructionsThatObjdumpSees) {
     const auto found = expected.find(row.number);
     ASSERT_NE(found, expected.end()) << row.text;
     // The two spell a few mnemonics differently (ret and retq, cs nop, sal and shl): the first letter agrees.
+    // Capstone 5 calls two bytes of padding nop; objdump calls them xchg ax,ax.
+    if (row.text.starts_with("nop") && found->second == "xchg") continue;
     EXPECT_EQ(row.text.front(), found->second.front());
   }
 }
