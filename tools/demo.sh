@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p build/demo
-g++ -O2 -std=c++20 -pthread examples/shop.cpp -o build/demo/shop
+g++ -O2 -g -std=c++20 -pthread examples/shop.cpp -o build/demo/shop
 # Debian's kernels have kernel.perf_event_paranoid = 3: users may not profile even their own programs. Then the demo is root's.
 sudo=""
 rm -f build/demo/allowed.pb.gz

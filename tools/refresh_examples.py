@@ -2,10 +2,12 @@
 """Runs the examples whose output the documents show and puts the new output in: README.md, docs/, docs/images/shop.svg.
 
 A fenced block after the line <!-- output of NAME --> is replaced. Needs build/release/ddprof, the puppets of build/dev,
-and root, because one example runs as nobody. Read the result before you commit it.
+and root: one example runs as nobody, and debug packages of this machine are hidden, so that the outputs are those of the machine
+that `make demo` makes. Read the result before you commit it.
 
 With --check nothing is written: it fails when what is shown no longer has the shape of what is printed (numbers and names differ in
-every run; headings, columns and the lines of the summary do not)."""
+every run; headings, columns and the lines of the summary do not). With --demo FILE it checks README.md alone, against a file that
+holds what `make demo` printed elsewhere, such as in a bare root."""
 import os
 import pathlib
 import re
@@ -14,14 +16,17 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDER = pathlib.Path("/tmp/shop")  # shown in the output
-DDPROF = FOLDER / "bin/ddprof"
+FOLDER = pathlib.Path("/tmp/ddprof")  # shown in the output, as the place of the clone
+DDPROF = FOLDER / "build/release/ddprof"
+WIDTHS = (60, 100, 200)
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--"]
+HIDDEN = "DDPROF_EXAMPLES_WITHOUT_DEBUG_PACKAGES"
 
 
-def run(*command):
-    done = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
-                          env={**os.environ, "PATH": f"{DDPROF.parent}:{os.environ['PATH']}", "COLUMNS": "100"})
+def run(*command, columns=100, check=True, **variables):
+    done = subprocess.run(command, cwd=FOLDER, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=check,
+                          env={**os.environ, "PATH": f"{DDPROF.parent}:{os.environ['PATH']}", "COLUMNS": str(columns),
+                               "XDG_CACHE_HOME": str(FOLDER / "cache"), "XDG_STATE_HOME": str(FOLDER / "state"), **variables})
     return done.stdout
 
 
@@ -55,45 +60,67 @@ def blocks(text):
     return dict(re.findall(r"<!-- output of (.*?) -->\n```\n(.*?)```\n", text, re.S))
 
 
+def shown(*command, columns=100, **variables):
+    return f"$ {' '.join(command)}\n" + run(*command, columns=columns, **variables)
+
+
 def examples():
-    record = ["ddprof", "record", "-O", "shop.pb.gz", "--", "./shop", "3"]
-    yield "record", f"$ {' '.join(record)}\n" + run(*record)
-    report = run("ddprof", "report", "-n", "5", "shop.pb.gz").splitlines()
-    yield "report", "$ ddprof report -n 5 shop.pb.gz | head -32\n" + "\n".join(report[:32]) + "\n"
-    for options in (["--lines", "-n", "8"], ["--modules"]):
-        command = ["ddprof", "report", *options, "shop.pb.gz"]
-        yield "report " + options[0], f"$ {' '.join(command)}\n" + run(*command)
-    yield "doctor", "$ ddprof doctor\n" + run("ddprof", "doctor")
-    yield "doctor as nobody", "$ ddprof doctor\n" + run(*NOBODY, DDPROF, "doctor")
-    yield "record as nobody", run(*NOBODY, DDPROF, "record", "-O", "mine.pb.gz", "--", "./shop", "3")
-    refused = run(ROOT / "build/dev/puppets/deny_perf", DDPROF, "record", "-O", "none.pb.gz", "--", "./shop", "1")
+    demo = run("tools/demo.sh")
+    yield "demo", demo
+    yield "record", demo[:demo.index("\n$ ddprof report")]
+    for options in (["--lines", "-n", "8"], ["--modules"], ["--callers", "is_blocked"], ["--callees", "is_blocked"]):
+        yield "report " + options[0], shown("ddprof", "report", *options, "build/demo/shop.pb.gz")
+    yield "doctor", shown("ddprof", "doctor")
+    yield "doctor as nobody", "$ ddprof doctor\n" + run(*NOBODY, str(DDPROF), "doctor")
+    yield "record as nobody", run(*NOBODY, str(DDPROF), "record", "-O", "mine.pb.gz", "--", "build/demo/shop", "3")
+    refused = run(str(ROOT / "build/dev/puppets/deny_perf"), str(DDPROF), "record", "-O", "none.pb.gz", "--", "build/demo/shop", "1")
     yield "record under seccomp", "".join(line for line in refused.splitlines(True) if not line.startswith("served"))
+    run("ddprof", "-O", "kept/", "-u", "1", "-S", "shop", "build/demo/shop", "3")
+    for width in WIDTHS:
+        for command in (["ddprof", "help"], ["ddprof", "help", "record"], ["ddprof", "report", "build/demo/shop.pb.gz"],
+                        ["ddprof", "list", "kept"]):
+            yield f"{' '.join(command[1:3])} at {width}", shown(*command, columns=width)
+        record = ["ddprof", "record", "-O", "wide.pb.gz", "--", "build/demo/shop", "1"]
+        yield f"record at {width}", shown(*record, columns=width)
 
 
 def check(pages, outputs):
     problems = 0
     for page in pages:
-        for name, shown in blocks(page.read_text()).items():
-            if shape(shown) != shape(outputs[name]):
+        for name, text in blocks(page.read_text()).items():
+            if shape(text) != shape(outputs.get(name, "")):
                 problems += 1
-                print(f"{page.name}: the output of {name} looks like\n  {shape(shown)}\nbut now is like\n  {shape(outputs[name])}")
+                print(f"{page.name}: the output of {name} looks like\n  {shape(text)}\nbut now is like\n  {shape(outputs.get(name, ''))}")
     print(f"{problems} outputs in the documents are not like real ones" + (": run make docs" if problems else ""))
     return 1 if problems else 0
 
 
-def main():
+def check_demo(path):
+    """README.md against what `make demo` printed on another machine, from its first command on."""
+    text = pathlib.Path(path).read_text(errors="replace")
+    return check([ROOT / "README.md"], {"demo": text[text.rindex("$ ddprof record"):]})
+
+
+def prepare():
     shutil.rmtree(FOLDER, ignore_errors=True)
-    DDPROF.parent.mkdir(parents=True)
+    for part in ("tools/demo.sh", "examples/shop.cpp", "build/release/ddprof"):
+        (FOLDER / part).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / part, FOLDER / part)
     FOLDER.chmod(0o777)
-    shutil.copy(ROOT / "build/release/ddprof", DDPROF)
-    # The picture names source files: as they are called in the repository.
-    run("g++", "-O2", "-g", "-std=c++20", "-pthread", f"-ffile-prefix-map={ROOT}/=", str(ROOT / "examples/shop.cpp"), "-o", "shop")
+
+
+def main():
+    if sys.argv[1:2] == ["--demo"]:
+        return check_demo(sys.argv[2])
+    if HIDDEN not in os.environ:  # the mount ends with us
+        hide = "mkdir -p /usr/lib/debug && mount -t tmpfs none /usr/lib/debug && exec \"$@\""
+        os.execvpe("unshare", ["unshare", "-m", "sh", "-c", hide, "sh", *sys.orig_argv], {**os.environ, HIDDEN: "1"})
+    prepare()
     outputs = dict(examples())
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     if sys.argv[1:] == ["--check"]:
         return check(pages, outputs)
-    run("ddprof", "record", "-F", "499", "-O", str(ROOT / "docs/images/shop.svg"), "--", "./shop", "5")
-    (ROOT / "docs/images/shop.svg").chmod(0o644)
+    run("ddprof", "record", "-F", "499", "-O", str(ROOT / "docs/images/shop.svg"), "--", "build/demo/shop", "5")
     for page in pages:
         text = page.read_text()
         for name, output in outputs.items():

@@ -19,7 +19,9 @@ constexpr auto kWrapExamples = std::to_array<CommandExample>({
 
 constexpr auto kRecordExamples = std::to_array<CommandExample>({
     {"ddprof record ./server --port 80", "profile it until it ends, or until Ctrl-C"},
-    {"ddprof record -p 1234 -d 30", "profile a running process for 30 seconds"},
+    {"ddprof record -p 1234 -d 30", "profile a running process and its children for 30 seconds"},
+    {"ddprof record -p name:nginx -d 30", "profile all processes of that name"},
+    {"ddprof record -O out.svg ./server", "a flame graph for the browser"},
     {"ddprof record -F 999 -O out.folded ./server", "more samples; folded stacks"},
 });
 
@@ -59,7 +61,7 @@ constexpr auto kCompletionExamples = std::to_array<CommandExample>({
 constexpr auto kCommands = std::to_array<CommandRow>({
     {.name = "",
      .command = Command::wrap,
-     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | -g",
+     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | --container NAME | -g",
      .summary = "profile a program, a process or the whole machine",
      .description =
          "Runs a program and profiles it from the side. The program keeps the PID that was started, its "
@@ -69,7 +71,7 @@ constexpr auto kCommands = std::to_array<CommandRow>({
      .arguments = Arguments::program},
     {.name = "record",
      .command = Command::record,
-     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | -g",
+     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | --container NAME | -g",
      .summary = "profile at a terminal: a summary and a file at the end",
      .description =
          "Runs a program, or attaches to one, stays in front, and ends with a summary and a profile file.",
