@@ -132,6 +132,7 @@ readonly named=make,git,ca-certificates
 demo() { new_root demo "$named" && put_source demo root && in_root demo root "$clone && make demo"; }
 demo_as_user() { new_root user "$named,sudo" && put_source user user && in_root user user "$clone && make demo"; }
 shows_a_profile() { grep -q 'shop::is_blocked' "$log"; }
+shows_what_readme_shows() { shows_a_profile && tools/refresh_examples.py --demo "$log"; }
 check() { in_root demo root "cd ddprof && make check"; }
 test_all() { in_root demo root "cd ddprof && make test"; }
 
@@ -189,7 +190,7 @@ tools/bootstrap.sh root || exit 1
 [ -z "$(git status --porcelain 2>/dev/null)" ] || echo "bare_root: what is not committed is not in it"
 for step in "$@"; do
   case $step in
-    demo) run_step "$step" demo shows_a_profile ;;
+    demo) run_step "$step" demo shows_what_readme_shows ;;
     demo-as-user) run_step "$step" demo_as_user shows_a_profile ;;
     without-sudo) run_step "$step" without_sudo says_what_to_type ;;
     image) run_step "$step" image shows_a_file ;;

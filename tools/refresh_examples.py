@@ -32,10 +32,13 @@ def run(*command, columns=100, check=True, **variables):
 
 def shape(text):
     """The skeleton of an output: headings without their numbers, rows of tables as one, the first words of a summary."""
-    lines = []
+    lines, in_notes = [], False
     for line in text.splitlines():
+        in_notes = line == "Notes" or in_notes and not line.startswith("$ ")
         if line.startswith("$ "):
             kind = line
+        elif in_notes and line != "Notes" or line in ("", "What was missed"):
+            continue  # wrapped anew each time; where something was missed
         elif found := re.match(r"(?:ok|limited|missing) +(\S+) ", line):
             kind = found.group(1)  # a check of the doctor, whose state is the machine's
         elif re.match(r"  (?:yes|partly|no) ", line):
@@ -64,10 +67,14 @@ def shown(*command, columns=100, **variables):
     return f"$ {' '.join(command)}\n" + run(*command, columns=columns, **variables)
 
 
+def of_record(demo):
+    """What `make demo` prints for its first command."""
+    return demo[demo.rindex("$ ddprof record"):demo.index("\n$ ddprof report")]
+
+
 def examples():
     demo = run("tools/demo.sh")
-    yield "demo", demo
-    yield "record", demo[:demo.index("\n$ ddprof report")]
+    yield "record", of_record(demo)
     for options in (["--lines", "-n", "8"], ["--modules"], ["--callers", "is_blocked"], ["--callees", "is_blocked"]):
         yield "report " + options[0], shown("ddprof", "report", *options, "build/demo/shop.pb.gz")
     yield "doctor", shown("ddprof", "doctor")
@@ -97,8 +104,7 @@ def check(pages, outputs):
 
 def check_demo(path):
     """README.md against what `make demo` printed on another machine, from its first command on."""
-    text = pathlib.Path(path).read_text(errors="replace")
-    return check([ROOT / "README.md"], {"demo": text[text.rindex("$ ddprof record"):]})
+    return check([ROOT / "README.md"], {"record": of_record(pathlib.Path(path).read_text(errors="replace"))})
 
 
 def prepare():

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/unique_fd.hpp"
-#include "encode/display_text.hpp"
 #include "cli/option_table.hpp"
+#include "encode/display_text.hpp"
 #include "runtime/standard_streams.hpp"
 
 namespace ddprof {

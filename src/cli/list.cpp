@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "encode/display_text.hpp"
 #include "cli/json_writer.hpp"
 #include "cli/kept_profiles.hpp"
 #include "cli/pager.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report_command.hpp"
 #include "cli/terminal.hpp"
+#include "encode/display_text.hpp"
 #include "encode/human_value.hpp"
 
 namespace ddprof {
@@ -41,6 +41,10 @@ Waiting waiting_in(const std::string& folder) {
 }
 
 std::string size_text(std::uint64_t bytes) { return human_value(static_cast<std::int64_t>(bytes), "bytes"); }
+
+std::string file_name_of(const KeptProfile& one) {
+  return std::filesystem::path(one.path).filename().string();
+}
 
 std::string list_json(const std::string& folder, const std::vector<KeptProfile>& kept,
                       const Waiting& waiting) {
@@ -75,18 +79,24 @@ std::string list_text(const std::string& folder, const std::vector<KeptProfile>&
   const std::size_t width = terminal_width();
   constexpr std::size_t kDurationWidth = 8, kCpuWidth = 8, kSizeWidth = 9;
   service_width = std::min(service_width, width / 4);
+  // A name is whole, to be copied: where it does not fit beside the rest, it has a line of its own.
+  std::size_t file_width = 0;
+  for (const KeptProfile& one : kept)
+    file_width = std::max(file_width, display_width(printable(file_name_of(one))));
+  const std::size_t rest = 23 + service_width + kDurationWidth + kCpuWidth + kSizeWidth + 5 * 2;
+  const std::string before_file = rest + file_width <= width ? "  " : "\n  ";
   const auto row = [&](std::string_view time, std::string_view service, std::string_view duration,
                        std::string_view cpu, std::string_view size, std::string_view file) {
     text += left_aligned(time, 23) + "  " + left_aligned(fit(service, service_width), service_width) + "  " +
             right_aligned(duration, kDurationWidth) + "  " + right_aligned(cpu, kCpuWidth) + "  " +
-            right_aligned(size, kSizeWidth) + "  " + std::string(file) + "\n";
+            right_aligned(size, kSizeWidth) + before_file + std::string(file) + "\n";
   };
   std::uint64_t bytes = 0;
   if (!kept.empty()) row("time", "service", "duration", "CPU", "size", "file");
   for (const KeptProfile& one : kept) {
     row(human_time(one.start.count()), one.service, human_value((one.end - one.start).count(), "nanoseconds"),
         one.cpu ? human_value(*one.cpu, "nanoseconds") : "-", size_text(one.bytes),
-        printable(std::filesystem::path(one.path).filename().string()));
+        printable(file_name_of(one)));
     bytes += one.bytes;
   }
   text += fmt::format("{} in {}, {}\n", plural(kept.size(), "profile", "profiles"), printable(folder),

@@ -365,7 +365,8 @@ TEST(Options, ASuggestionComesFromTheOptionsOfTheCommand) {
   EXPECT_EQ(failure({"report", "--fokus", "x"}).message,
             "unknown option --fokus of ddprof report; did you mean --focus?");
   const Error strange = failure({"report", "--sort", "x"});
-  EXPECT_THAT(strange.message, HasSubstr("unknown option --sort of ddprof report; it has --service, --top, "));
+  EXPECT_THAT(strange.message,
+              HasSubstr("unknown option --sort of ddprof report; it has --service, --top, "));
   EXPECT_THAT(strange.message, testing::Not(HasSubstr("--port")));
   EXPECT_EQ(strange.hint, "ddprof report --help");
   EXPECT_THAT(failure({"record", "--zzz"}).hint, "ddprof record --help");

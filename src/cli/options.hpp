@@ -15,15 +15,15 @@ namespace ddprof {
 
 // What the user asked ddprof to do.
 enum class Command : std::uint8_t {
-  wrap,           // ddprof [options] program…: become the program, profile it from the side
-  attach,         // ddprof -p PID or --container NAME
-  global,         // ddprof -g
-  record,         // ddprof record …: stay in front; the target is `program`, `pids`, `container` or `global`
-  report,         // ddprof report [FILE|DIR…]
-  list,           // ddprof list [DIR]: what profiles are kept
-  convert,        // ddprof convert IN OUT
-  doctor,         // ddprof doctor: what works on this machine
-  completion,     // ddprof completion SHELL
+  wrap,        // ddprof [options] program…: become the program, profile it from the side
+  attach,      // ddprof -p PID or --container NAME
+  global,      // ddprof -g
+  record,      // ddprof record …: stay in front; the target is `program`, `pids`, `container` or `global`
+  report,      // ddprof report [FILE|DIR…]
+  list,        // ddprof list [DIR]: what profiles are kept
+  convert,     // ddprof convert IN OUT
+  doctor,      // ddprof doctor: what works on this machine
+  completion,  // ddprof completion SHELL
   configuration,  // no target: --show-config or --capture-config alone
   version,
   help,           // the overview

@@ -261,8 +261,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
   }
   request.session.say_notice = request.say_notice;
   const Voice voice{request.say_error, request.say_notice,
-                    [journal](const std::string& text) { journal.say(LogLevel::debug, text); },
-                    on_written};
+                    [journal](const std::string& text) { journal.say(LogLevel::debug, text); }, on_written};
   request.make_destination = [options, stamp, voice, directory = working_directory()](Pid target,
                                                                                       bool samples_kernel) {
     Options known = options;

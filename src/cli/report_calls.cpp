@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "cli/annotate_target.hpp"
-#include "encode/display_text.hpp"
 #include "cli/report_sections.hpp"
+#include "encode/display_text.hpp"
 #include "encode/human_value.hpp"
 
 namespace ddprof {
