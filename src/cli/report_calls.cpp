@@ -35,7 +35,7 @@ void write_call_tree(ReportPage& page, const ReportView& view, const CallTree& t
   page.paragraph(fmt::format("self {} ({}), total {} ({})", human_value(sum.self, view.unit),
                              human_percent(sum.self, view.left.size), human_value(sum.total, view.unit),
                              human_percent(sum.total, view.left.size)));
-  write_path_lines(page, folded(tree.paths, most_lines), is_up ? "←" : "→");
+  write_path_lines(page, folded(tree.paths, most_lines), is_up ? kCallerArrow : "→");
 }
 
 }  // namespace ddprof

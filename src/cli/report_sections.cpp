@@ -47,6 +47,27 @@ void write_function_table(ReportPage& page, const ReportView& view, std::span<co
   page.line(page.amount(self) + "  … " + plural(rest.size(), "more function", "more functions"));
 }
 
+// "work ← run ← … 7 more": of callers, the nearest count.
+std::string nearest_callers(const PathLine& path, std::size_t room, std::string_view arrow) {
+  std::string text = fit_name(spoken_name(path.names.front()), room);
+  for (std::size_t shown = 1; shown < path.names.size(); ++shown) {
+    const std::string more = fmt::format(" {} … {} more", arrow, path.names.size() - shown);
+    const std::size_t used = display_width(text) + display_width(arrow) + 2 + display_width(more);
+    const std::string name = printable(spoken_name(path.names[shown]));
+    if (used + display_width(name) <= room) {
+      text += fmt::format(" {} {}", arrow, name);
+      continue;
+    }
+    constexpr std::size_t kLegible = 16;
+    if (shown == 1 && used + kLegible <= room) {
+      text += fmt::format(" {} {}", arrow, fit_name(name, room - used));
+      continue;
+    }
+    return display_width(text) + display_width(more) <= room ? text + more : text;
+  }
+  return text;
+}
+
 // "main → run → work", or its ends when that is too wide.
 std::string chain(const PathLine& path, std::size_t room, std::string_view arrow) {
   std::string end = path.is_recursive ? " (recursive)" : "";
@@ -58,6 +79,7 @@ std::string chain(const PathLine& path, std::size_t room, std::string_view arrow
   }
   whole += end;
   if (display_width(whole) <= room) return whole;
+  if (arrow == kCallerArrow) return nearest_callers(path, room, arrow);
   const std::string first = spoken_name(path.names.front()), last = spoken_name(path.names.back());
   const std::size_t end_width = std::min(display_width(end), room);
   if (path.names.size() == 1) return fit_name(first, room - end_width) + end;

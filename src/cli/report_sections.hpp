@@ -42,6 +42,9 @@ void write_missed(ReportPage& page, const ReportView& view, const FunctionTables
                   const ReportScale& scale);
 void write_notes(ReportPage& page, const ReportView& view, const ReportScale& scale);
 
+// Between a function and what calls it.
+inline constexpr std::string_view kCallerArrow = "←";
+
 // Lines of a tree of calls.
 void write_path_lines(ReportPage& page, std::span<const PathLine> lines, std::string_view arrow);
 

@@ -155,6 +155,10 @@ TEST(Report, FindsWhatCallsAFunctionAndWhatItCalls) {
   EXPECT_THAT(callers, ContainsRegex("self 300 ms .30.0 %., total 900 ms .90.0 %."));
   EXPECT_THAT(callers, ContainsRegex("60.0 % +600 ms    serve ← main"));
   EXPECT_THAT(callers, ContainsRegex("30.0 % +300 ms    load ← main"));
+  const std::string deep = Fixture()
+                               .add("a;b;c;d;e;f;g;h;i;j;k;l;m;n;o;p;q;r;caller_of_it;it", 100)
+                               .render({.width = 60, .callers = "it"});
+  EXPECT_THAT(from_heading(deep, "What calls it"), ContainsRegex("it ← caller_of_it ← .* … [0-9]+ more"));
   const std::string callees = from_heading(fixture.render({.callees = "parse"}), "What is called by parse");
   EXPECT_THAT(callees, ContainsRegex("60.0 % +600 ms    malloc"));
   EXPECT_EQ(fixture.failure({.callers = "nothing"}).message,
