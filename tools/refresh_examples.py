@@ -37,7 +37,7 @@ def shape(text):
         in_notes = line == "Notes" or in_notes and not line.startswith("$ ")
         if line.startswith("$ "):
             kind = line
-        elif in_notes and line != "Notes" or line in ("", "What was missed"):
+        elif in_notes and line != "Notes" or not line or line.startswith("What was missed"):
             continue  # wrapped anew each time; where something was missed
         elif found := re.match(r"(?:ok|limited|missing) +(\S+) ", line):
             kind = found.group(1)  # a check of the doctor, whose state is the machine's

@@ -130,7 +130,7 @@ std::string shell_word(const std::string& word) {
   return text + "'";
 }
 
-// How to look at what has been recorded; empty where we could not read it. `output` is all places that it
+// How to look at what has been recorded; empty where nothing here reads it. `output` is all places that it
 // went to.
 std::string next_step(const Options& options, const std::string& output) {
   if (options.command != Command::record) return {};
@@ -138,6 +138,7 @@ std::string next_step(const Options& options, const std::string& output) {
   if (options.output.empty()) path = path.substr(path.rfind('/') + 1);  // in this folder
   const auto format = output_format(path);
   const bool is_folder = !format && !options.output.empty();
+  if (format && *format == OutputFormat::svg) return fmt::format("\nopen {} in a browser\n", shell_word(path));
   if (!is_folder && (!format || !is_readable(*format))) return {};
   return fmt::format("\nddprof report {}\n", shell_word(path));
 }
