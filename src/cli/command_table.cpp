@@ -61,7 +61,7 @@ constexpr auto kCompletionExamples = std::to_array<CommandExample>({
 constexpr auto kCommands = std::to_array<CommandRow>({
     {.name = "",
      .command = Command::wrap,
-     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | --container NAME | -g",
+     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | --container ID | -g",
      .summary = "profile a program, a process or the whole machine",
      .description =
          "Runs a program and profiles it from the side. The program keeps the PID that was started, its "
@@ -71,7 +71,7 @@ constexpr auto kCommands = std::to_array<CommandRow>({
      .arguments = Arguments::program},
     {.name = "record",
      .command = Command::record,
-     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | --container NAME | -g",
+     .usage = "[options] PROGRAM [ARGUMENTS...]\n[options] -p PID | --container ID | -g",
      .summary = "profile at a terminal: a summary and a file at the end",
      .description =
          "Runs a program, or attaches to one, stays in front, and ends with a summary and a profile file.",

@@ -88,7 +88,6 @@ class Payers {
     group_unnamed();
     payer_of_.reserve(samples_.size());
     for (std::uint32_t sample : samples_) payer_of_.push_back(charge(sample));
-    if (count_ == 0) count_ = static_cast<std::int64_t>(samples_.size());  // nobody has counted
   }
 
   Headline headline(std::size_t most) {
@@ -183,6 +182,9 @@ class Payers {
     if (payer == kNoPayer) return is_kernel ? charge_to(first_frame(sample), value) : kNoPayer;
     return charge_to(groups_[payer], value);
   }
+
+  // What the error rests on where samples were not counted.
+  [[nodiscard]] std::int64_t stacks() const { return std::max<std::int64_t>(std::ssize(samples_), 1); }
 
   std::uint32_t charge_to(std::uint32_t payer, std::int64_t value) {
     sums_[payer] = saturating_add(sums_[payer], value);
@@ -280,7 +282,7 @@ class Payers {
     const double first = share(payers[0].value, whole_);
     const double second = payers.size() > 1 ? share(payers[1].value, whole_) : 0;
     const double error =
-        2 * std::sqrt(first * (1 - first) / static_cast<double>(std::max<std::int64_t>(count_, 1)));
+        2 * std::sqrt(first * (1 - first) / static_cast<double>(count_ > 0 ? count_ : stacks()));
     std::int64_t three = 0;
     for (std::size_t at = 0; at < std::min<std::size_t>(payers.size(), 3); ++at)
       three = saturating_add(three, payers[at].value);
@@ -402,7 +404,11 @@ std::vector<Headline> headlines_of(const ReportView& view, const OwnCode& own, s
   const auto size_of = [&](const std::vector<std::uint32_t>& samples) {
     return sum_samples(view.profile, samples, view.column).size;
   };
-  if (groups.size() < 2 || share(size_of(groups.front().second), view.left.size) >= kNearlyAll)
+  // Time that was lost together with whose it was is no process beside the others.
+  if (groups.size() > 1) std::erase_if(groups, [](const auto& group) { return group.first.empty(); });
+  std::int64_t of_processes = 0;
+  for (const auto& [name, samples] : groups) of_processes = saturating_add(of_processes, size_of(samples));
+  if (groups.size() < 2 || share(size_of(groups.front().second), of_processes) >= kNearlyAll)
     return {headline_of(view, own)};
   groups.resize(std::min(groups.size(), processes));
   std::vector<Headline> headlines;

@@ -47,7 +47,7 @@ struct Headline {
   Kind kind = Kind::nothing;
   std::string noun;           // "CPU", "page faults"
   std::int64_t whole = 0;     // what shares are of
-  std::int64_t samples = 0;   // how many that rests on
+  std::int64_t samples = 0;   // how many that rests on; 0: not known
   std::vector<Payer> payers;  // the greatest, in order
   std::size_t payer_count = 0;
   // The process that is meant when there are several, and what all of them have: `whole` is that process's

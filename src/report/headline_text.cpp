@@ -56,7 +56,7 @@ class Sentence {
   }
 
   [[nodiscard]] std::string caveat() const {
-    if (headline_.samples >= kFewSamples) return "";
+    if (headline_.samples == 0 || headline_.samples >= kFewSamples) return "";
     return fmt::format("; only {}", plural(static_cast<std::size_t>(headline_.samples), "sample", "samples"));
   }
 

@@ -57,6 +57,16 @@ def processes_of(executable):
     return found
 
 
+def descriptors_of(pid):
+    """What the descriptors of a process name: files, pipes, sockets."""
+    names = set()
+    with contextlib.suppress(OSError):
+        for entry in os.listdir("/proc/%d/fd" % pid):
+            with contextlib.suppress(OSError):
+                names.add(os.readlink("/proc/%d/fd/%s" % (pid, entry)))
+    return names
+
+
 def section_range(path, name):
     """Where a section of an ELF file lies in it: offset and size."""
     text = subprocess.run(["readelf", "-SW", path], stdout=subprocess.PIPE, text=True, check=True).stdout

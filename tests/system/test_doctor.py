@@ -277,7 +277,7 @@ class Doctor(harness.SystemTest):
         """What a recording that is refused gives as its hint."""
         worked, recording = self.attempt(*arguments, prefix=prefix, binary=binary)
         self.assertFalse(worked, recording.stderr)
-        found = re.search(r"^  try: (.*)$", recording.stderr, re.M)
+        found = re.search(r"(?:^  |; )try: (.*)$", recording.stderr, re.M)
         self.assertTrue(found, recording.stderr)
         return found.group(1)
 

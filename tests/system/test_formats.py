@@ -185,8 +185,8 @@ class Formats(harness.SystemTest):
                 result = self.ddprof(*arguments)
                 self.assertEqual(result.returncode, 1)
                 self.assert_one_clear_line(result.stderr, "cpu.otlp", "OTLP profiles, which are only written")
-        result = self.ddprof("record", "-O", "x.otlp", "--", "echo", "still runs")
-        self.assertEqual(result.stdout, "still runs\n")
+        result = self.ddprof("record", "-O", "x.otlp", "--", "echo", "does not run")
+        self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assert_one_clear_line(result.stderr, "x.otlp", "written by ddprof convert, not while recording")
         self.assertFalse(os.path.exists(self.path("x.otlp")))
 

@@ -76,6 +76,18 @@ class StandardError(LogTest):
                 self.assertRegex(trouble, "; try: ")
                 self.assertRegex(end, "^ddprof: " + END + "$")
 
+    def stopped_without(self, pipe):
+        """Stops the profilers: what they hold now, they hold for good. One that is just writing a line may go on."""
+        profilers = harness.processes_of(self.binary)
+        for pid in profilers:
+            os.kill(pid, signal.SIGSTOP)
+        name = os.readlink("/proc/self/fd/%d" % pipe.fileno())
+        if not any(name in harness.descriptors_of(pid) for pid in profilers):
+            return profilers
+        for pid in profilers:
+            os.kill(pid, signal.SIGCONT)
+        return None
+
     def test_a_pipe_has_them_too_and_ends_with_the_program(self):
         port = test_outage.free_port()
         process = self.start("-U", "http://127.0.0.1:%d" % port, *self.spool(), stderr=subprocess.PIPE)
@@ -84,9 +96,7 @@ class StandardError(LogTest):
         receiver = agent.Agent(self, port=port)
         self.assertRegex(process.stderr.readline(), r"^ddprof: http://127.0.0.1:%d takes profiles again, \d+ had waited$" % port)
         receiver.wait_for_posts(2)
-        profilers = harness.processes_of(self.binary)
-        for pid in profilers:
-            os.kill(pid, signal.SIGSTOP)  # whoever held the pipe would hold it now
+        profilers = harness.wait_for(lambda: self.stopped_without(process.stderr), 20, "a moment without a line")
         process.terminate()
         self.assertEqual(process.stderr.read(), "")
         for pid in profilers:
