@@ -166,7 +166,7 @@ def program_rows(seconds):
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
     yield row("python3", None, [python, "-c", PYTHON_WORK % seconds], quick=True)
     yield row("node --perf-basic-prof", None, ["node", "--perf-basic-prof", "-e", NODE_WORK % seconds], quick=True, needs=["node"])
-    yield row("sqlite3", None, ["sqlite3", ":memory:", SQL_WORK % (2000000 * seconds)], quick=True, needs=["sqlite3"])
+    yield row("sqlite3", None, ["sqlite3", ":memory:", SQL_WORK % (3000000 * seconds)], quick=True, needs=["sqlite3"])
     yield row("xz", None, ["xz", "-6", "-T2", "--keep", "--force", "--stdout", "{folder}/data"], quick=True, needs=["xz"])
     yield row("redis-server", None, ["redis-server", "--port", "0", "--unixsocket", "{folder}/redis.sock", "--save", "", "--dir", "{folder}"],
               during=redis_load, quick=True, needs=["redis-server", "redis-benchmark", "redis-cli"])

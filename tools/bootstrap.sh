@@ -5,14 +5,15 @@
 set -eu
 
 # Names that differ by release. Headers of Boost.Beast and Boost.JSON: Debian 12's default, 1.74, has no JSON. dwp: packages of split DWARF.
-boost=libboost1.83-dev dwp=binutils-gold
-grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release && boost=libboost1.81-dev dwp=binutils
+# clang has its sanitizers in a package that it only recommends.
+boost=libboost1.83-dev dwp=binutils-gold sanitizers=libclang-rt-19-dev
+grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release && boost=libboost1.81-dev dwp=binutils sanitizers=libclang-rt-14-dev
 
 # libdw-dev: dwarf.h, the constants of DWARF. The library itself is not linked.
 build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
        libzstd-dev liblzma-dev libssl-dev $boost libcapstone-dev libdw-dev"
 check="clang-format libgtest-dev libgmock-dev libbenchmark-dev libelf-dev python3 xz-utils dwz $dwp"
-test="$check clang clang-tidy lld elfutils golang-go rustc linux-perf binutils llvm llvm-19 util-linux sqlite3 redis-server nodejs npm
+test="$check clang $sanitizers clang-tidy lld elfutils golang-go rustc linux-perf binutils llvm llvm-19 util-linux sqlite3 redis-server nodejs npm
       chromium python3-jsonschema python3-yaml python3-werkzeug debuginfod openssl zstd protobuf-compiler
       tini sudo libcap2-bin nginx-light zsh fish groff-base mandoc systemd"
 root="mmdebstrap git"

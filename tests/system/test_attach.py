@@ -229,7 +229,7 @@ class Children(AttachTest):
         self.assertEqual(self.pids(recording), {*workers, grandchild})
         first = recording.stderr.splitlines()[0]
         self.assertRegex(first, r"attach to process %d \(master\): .*another user" % foreign)
-        self.assertRegex(recording.stderr.splitlines()[1], "try: run ddprof as that user")
+        self.assertRegex(recording.stderr.splitlines()[1], "try: run ddprof as root or as the user of the process")
         self.assertIn("not sampled: 4 processes that could not be attached to", recording.stderr)
 
     @harness.needs_root
