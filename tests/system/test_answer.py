@@ -20,11 +20,14 @@ console.log(serve());
 
 
 class Headlines(harness.SystemTest):
-    def answer(self, *command, options=("-F", "999")):
+    def answer(self, *command, options=("-F", "999", "--stack-sample-size", "4096")):
         """What stands below the summary: the headline, the rows, and the next command."""
         path = self.path("answer.pb.gz")
-        result = self.ddprof("record", *options, "-O", path, "--", *command)
-        self.assertEqual(result.returncode, 0, result.stderr)
+        for _ in range(4):
+            result = self.ddprof("record", *options, "-O", path, "--", *command)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            if harness.Recording(result, path).lost() < 0.05:
+                break
         self.assertEqual(result.stderr.count("\n\n"), 2, result.stderr)
         _, answer, next_step = result.stderr.split("\n\n")
         self.assertEqual(next_step, "ddprof report %s\n" % path)
@@ -86,15 +89,15 @@ class Headlines(harness.SystemTest):
         self.assertTrue([row for row in rows if "othershape" in row and "recurse" in row], rows)
 
     def test_the_headline_is_of_the_whole_file_when_a_worker_is_replaced(self):
-        """The first part is of one function, the second of another: both are in the answer."""
+        """The first part is of one function, the second of another: the answer is that of the file, which has both."""
         path = self.path("replaced.pb.gz")
         script = "%s hot 0.6; kill -USR1 $PPID; %s recursive 0.6" % (self.puppet("shapes"), self.puppet("shapes"))
         result = self.ddprof("record", "-F", "999", "-O", path, "--", "sh", "-c", script)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("replaced 1 times", result.stderr)
-        answer = result.stderr.split("\n\n", 1)[1]
-        self.assertIn("hot_function", answer)
-        self.assertIn("recurse", answer)
+        self.assertEqual(result.stderr.split("\n\n")[1], self.ddprof("report", path).stdout.split("\n\n")[1])
+        names = {name for sample in harness.Recording(result, path).samples() for name in sample.stack}
+        self.assertTrue({"hot_function", "recurse"} <= names, names)
 
     def test_quiet_says_none_of_it(self):
         result = self.ddprof("record", "-q", "-O", self.path("q.pb.gz"), "--", self.puppet("shapes"), "hot", "0.1")
@@ -111,7 +114,7 @@ class Screens(harness.SystemTest):
 
     def profile(self):
         if Screens.shared is None:
-            Screens.shared = self.record([self.puppet("split"), "2", "0.5"], ["-F", "499"]).path
+            Screens.shared = self.record([self.puppet("split"), "2", "0.5"], ["-F", "499", "--stack-sample-size", "4096"]).path
         return Screens.shared
 
     def report(self, *arguments, columns=None):
@@ -122,7 +125,7 @@ class Screens(harness.SystemTest):
 
     def test_it_begins_with_the_headline_and_fits_one_screen(self):
         text = self.report(self.profile())
-        self.assertRegex(text.split("\n\n")[1], r"^\d+ % of CPU in ")
+        self.assertRegex(text.split("\n\n")[1], r"^\d+ % of CPU (in|has no whole stack) ")
         self.assertLessEqual(len(text.splitlines()), 50)
         self.assertNotRegex(text, r"(?m)^ +0\.0 % +0 ns")
 
