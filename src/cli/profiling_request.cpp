@@ -138,7 +138,8 @@ std::string next_step(const Options& options, const std::string& output) {
   if (options.output.empty()) path = path.substr(path.rfind('/') + 1);  // in this folder
   const auto format = output_format(path);
   const bool is_folder = !format && !options.output.empty();
-  if (format && *format == OutputFormat::svg) return fmt::format("\nopen {} in a browser\n", shell_word(path));
+  if (format && *format == OutputFormat::svg)
+    return fmt::format("\nopen {} in a browser\n", shell_word(path));
   if (!is_folder && (!format || !is_readable(*format))) return {};
   return fmt::format("\nddprof report {}\n", shell_word(path));
 }

@@ -12,10 +12,12 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <span>
 #include <thread>
 
 #include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
+#include "encode/decode.hpp"
 #include "encode/json_text.hpp"
 #include "encode/output_format.hpp"
 #include "export/datadog_body.hpp"
@@ -90,6 +92,17 @@ bool may_remove(int folder, const std::string& name) {
          S_ISREG(file.st_mode) && ((place.st_mode & S_ISVTX) == 0 || file.st_uid == ::geteuid());
 }
 
+// Whether a file holds this batch already: a worker that ended between writing and saying so has left it, and
+// its successor sends the batch again.
+bool holds_batch(const std::string& path, const Batch& batch) {
+  constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+  const auto bytes = read_file(path, kMostBytes);
+  if (!bytes) return false;
+  const auto there = decode(std::as_bytes(std::span(*bytes)));
+  const Profile& ours = batch.parts.front().profile;
+  return there && ours.time_ns != 0 && there->time_ns == ours.time_ns;
+}
+
 // Removes what is beyond the limits from the folder and from the list, oldest first.
 void keep_newest(int folder, const FolderLimits& limits, std::vector<IndexEntry>& entries) {
   std::uint64_t bytes = 0;
@@ -152,17 +165,22 @@ Result<Delivery> ProfileFolder::send(const Batch& batch) {
 
 Result<void> ProfileFolder::keep(const Batch& batch) {
   const std::string content = TRY(encode(batch.parts.front().profile, OutputFormat::pprof_gzip));
-  const std::string path = TRY(write_profile(batch.sequence, content));
+  const std::string path = TRY(write_profile(batch, content));
   if (voice_.say_debug) voice_.say_debug(fmt::format("wrote {}: {} bytes", path, content.size()));
   return note(entry_of(split_path(path).second, content.size(), batch));
 }
 
 // The path that it has got.
-Result<std::string> ProfileFolder::write_profile(std::uint64_t sequence, const std::string& content) const {
+Result<std::string> ProfileFolder::write_profile(const Batch& batch, const std::string& content) const {
   constexpr int kMostTries = 100;
+  const std::uint64_t sequence = batch.sequence;
   std::string path = fmt::format("{}-{:06}{}", run_.prefix, sequence, kExtension);
   for (int number = 2; number < kMostTries; ++number) {
     if (TRY(write_new_file(path, content))) return path;
+    if (holds_batch(path, batch)) {
+      TRY(write_file_atomically(path, content));
+      return path;
+    }
     path = fmt::format("{}-{:06}-{}{}", run_.prefix, sequence, number, kExtension);
   }
   return make_error(ErrorCode::failed, "write {}: this name and others like it are taken", path);

@@ -61,7 +61,7 @@ class ProfileFolder final : public Destination {
       : run_(std::move(run)), limits_(limits), voice_(std::move(voice)) {}
 
   Result<void> keep(const Batch& batch);
-  Result<std::string> write_profile(std::uint64_t sequence, const std::string& content) const;
+  Result<std::string> write_profile(const Batch& batch, const std::string& content) const;
   [[nodiscard]] IndexEntry entry_of(std::string file, std::size_t bytes, const Batch& batch) const;
   [[nodiscard]] Result<void> note(IndexEntry entry) const;
 

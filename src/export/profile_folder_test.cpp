@@ -28,11 +28,13 @@ Profile second_of_cpu() {
 }
 
 void send(const ScratchFolder& folder, const std::string& name, std::uint64_t sequence,
-          FolderLimits limits = {}) {
+          FolderLimits limits = {}, std::int64_t later_ns = 0) {
   auto destination =
       ProfileFolder::create({.prefix = folder.path(name), .service = "the \"shop\"", .pid = 42}, limits);
   ASSERT_TRUE(destination.ok());
-  ASSERT_TRUE(destination->send(Batch::of(second_of_cpu(), sequence)).ok());
+  Profile profile = second_of_cpu();
+  profile.time_ns += later_ns;
+  ASSERT_TRUE(destination->send(Batch::of(std::move(profile), sequence)).ok());
 }
 
 std::vector<std::string> indexed(const ScratchFolder& folder) {
@@ -77,12 +79,16 @@ TEST(ProfileFolder, KeepsNoMoreThanSoManyBytesButTheNewest) {
 
 TEST(ProfileFolder, ReplacesNoFile) {
   const ScratchFolder folder;
-  for (const char* run : {"first", "second", "third"}) {
-    send(folder, "app", 0);
-    folder.write(run, "");
-  }
+  for (std::int64_t run = 0; run < 3; ++run) send(folder, "app", 0, {}, run);
   EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz", "app-000000-2.pb.gz", "app-000000-3.pb.gz"));
   for (const std::string& name : indexed(folder)) EXPECT_GT(folder.read(name).size(), 0U) << name;
+}
+
+TEST(ProfileFolder, ABatchThatIsSentAgainIsNotThereTwice) {
+  const ScratchFolder folder;
+  for (int worker = 0; worker < 2; ++worker) send(folder, "app", 0);
+  EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz"));
+  EXPECT_FALSE(folder.has("app-000000-2.pb.gz"));
 }
 
 TEST(ProfileFolder, FollowsNoLink) {

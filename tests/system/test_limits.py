@@ -1,6 +1,7 @@
 """The profiler stays within the budget that it was given, and what it then leaves out does not falsify the profile."""
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -23,7 +24,8 @@ class Limits(harness.SystemTest):
         self.assertGreater(sampled / total, 0.5)
         for name, share in (("spend_70", 0.7), ("spend_20", 0.2), ("spend_10", 0.1)):
             seen = recording.cpu_ns(lambda sample: recording.has(sample, name)) / sampled
-            self.assertAlmostEqual(seen, share, delta=0.02)
+            # How many samples are left depends on how slow the machine is: four standard deviations of that.
+            self.assertAlmostEqual(seen, share, delta=max(0.02, 4 * math.sqrt(share * (1 - share) / recording.count())))
 
     def test_the_worker_stays_on_one_core(self):
         service = test_faults.Service(self)
