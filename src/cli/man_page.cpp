@@ -33,8 +33,8 @@ std::string roff_escaped(std::string_view text) {
 
 // Running text in short lines, as roff's sources have them.
 std::string paragraph(std::string_view text) {
-  constexpr std::size_t kColumns = 72;
-  return roff_escaped(wrapped(text, 0, kColumns));
+  constexpr std::size_t kRoffColumns = 72;
+  return roff_escaped(wrapped(text, 0, kRoffColumns));
 }
 
 std::string upper_case(std::string_view text) {
