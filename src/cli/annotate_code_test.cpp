@@ -68,7 +68,7 @@ std::map<std::uint64_t, std::string> objdump(const std::string& file) {
   return instructions;
 }
 
-class OwnCode : public testing::Test {
+class CodeOfThisProgram : public testing::Test {
  protected:
   void SetUp() override {
     EXPECT_NE(ddprof_annotated_function(5), 1);
@@ -103,7 +103,7 @@ class OwnCode : public testing::Test {
   std::string path_;
 };
 
-TEST_F(OwnCode, HasTheInstructionsThatObjdumpSees) {
+TEST_F(CodeOfThisProgram, HasTheInstructionsThatObjdumpSees) {
   if (std::system("command -v objdump >/dev/null 2>&1") != 0) GTEST_SKIP() << "objdump is not installed";
   sample(0, 300);
   const std::map<std::uint64_t, std::string> expected = objdump(path_);
@@ -127,7 +127,7 @@ TEST_F(OwnCode, HasTheInstructionsThatObjdumpSees) {
   }
 }
 
-TEST_F(OwnCode, AnAddressInsideOfAnInstructionCountsForIt) {
+TEST_F(CodeOfThisProgram, AnAddressInsideOfAnInstructionCountsForIt) {
   constexpr std::size_t kLongestInstruction = 15;
   const auto* code = reinterpret_cast<const std::byte*>(&ddprof_annotated_function);
   const auto disassembler = Disassembler::open(Architecture::x86_64);

@@ -95,8 +95,8 @@ bool may_remove(int folder, const std::string& name) {
 // Whether a file holds this batch already: a worker that ended between writing and saying so has left it, and
 // its successor sends the batch again.
 bool holds_batch(const std::string& path, const Batch& batch) {
-  constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-  const auto bytes = read_file(path, kMostBytes);
+  constexpr std::size_t kMostProfileBytes = std::size_t{64} << 20U;
+  const auto bytes = read_file(path, kMostProfileBytes);
   if (!bytes) return false;
   const auto there = decode(std::as_bytes(std::span(*bytes)));
   const Profile& ours = batch.parts.front().profile;
