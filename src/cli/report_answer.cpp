@@ -51,13 +51,13 @@ void write_answer(ReportPage& page, const ReportView& view, const std::vector<He
   std::vector<AnswerRow> rows;
   if (headlines.size() == 1) {
     for (const Payer& payer : headlines.front().payers) {
-      if (payer.value * 1000 < view.left.size) break;  // 0.0 %
+      if (payer.value < view.left.size / 1000) break;  // 0.0 %
       rows.push_back(
           {payer.value, payer.name.empty() ? "code" : spoken_name(payer.name), printable(place_of(payer))});
     }
   } else {
     for (const Headline& headline : headlines) {
-      if (headline.whole * 100 < view.left.size) break;
+      if (headline.whole < view.left.size / 100) break;
       Headline own_part = headline;
       own_part.process.clear();
       own_part.noun = "it";

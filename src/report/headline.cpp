@@ -261,7 +261,7 @@ class Payers {
       payer.file = view_.profile.text(place->first.first);
       payer.line = place->first.second;
     }
-    const auto is_most = [&](const auto& found) { return found && found->second * 2 >= payer.value; };
+    const auto is_most = [&](const auto& found) { return found && found->second >= payer.value / 2; };
     if (const auto caller = details.callers.greatest(); is_most(caller)) {
       payer.caller = name_of(caller->first);
       payer.caller_value = caller->second;
