@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,12 +35,13 @@ class Builder:
     def compile(self, puppet, variant, command, environment=None):
         source, output = os.path.join(PUPPETS, puppet), os.path.join(self.folder, variant)
         if not self.is_current(source, output):
-            line = [part.format(source=source, output=output + ".new") for part in command]
+            made = "%s.%d.new" % (output, threading.get_ident())  # rows that share a program are built at the same time
+            line = [part.format(source=source, output=made) for part in command]
             done = subprocess.run(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   env=dict(os.environ, **(environment or {})))
             if done.returncode != 0:
                 raise RuntimeError("%s\n%s" % (" ".join(line), done.stdout))
-            os.rename(output + ".new", output)
+            os.rename(made, output)
         return output
 
     def native(self, puppet, compiler, *flags):
