@@ -4,19 +4,21 @@
 # tools/check_packages.py holds the build to them.
 set -eu
 
-# Names that differ by release. Headers of Boost.Beast and Boost.JSON: Debian 12's default, 1.74, has no JSON. dwp: packages of split DWARF.
-# clang has its sanitizers in a package that it only recommends.
-boost=libboost1.83-dev dwp=binutils-gold sanitizers=libclang-rt-19-dev
-grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release && boost=libboost1.81-dev dwp=binutils sanitizers=libclang-rt-14-dev
-
-# libdw-dev: dwarf.h, the constants of DWARF. The library itself is not linked.
+# libdw-dev: dwarf.h, the constants of DWARF. The library itself is not linked. Boost by its version: Debian 12's default, 1.74, has no
+# Boost.JSON. clang only recommends its sanitizers.
 build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev zlib1g-dev libiberty-dev
-       libzstd-dev liblzma-dev libssl-dev $boost libcapstone-dev libdw-dev"
-check="clang-format libgtest-dev libgmock-dev libbenchmark-dev libelf-dev python3 xz-utils dwz $dwp"
-test="$check clang $sanitizers clang-tidy lld elfutils golang-go rustc linux-perf binutils llvm llvm-19 util-linux sqlite3 redis-server nodejs npm
+       libzstd-dev liblzma-dev libssl-dev libboost1.81-dev libcapstone-dev libdw-dev"
+check="clang-format libgtest-dev libgmock-dev libbenchmark-dev libelf-dev python3 xz-utils dwz binutils"
+test="$check clang libclang-rt-14-dev clang-tidy lld elfutils golang-go rustc linux-perf binutils llvm llvm-19 util-linux sqlite3 redis-server nodejs npm
       chromium python3-jsonschema python3-yaml python3-werkzeug debuginfod openssl zstd protobuf-compiler
       tini sudo libcap2-bin nginx-light zsh fish groff-base mandoc systemd"
 root="mmdebstrap git"
+# Debian 13 calls some of them otherwise, and has dwp in a package of its own.
+if ! grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release; then
+  build=$(echo "$build" | sed 's/libboost1.81-dev/libboost1.83-dev/')
+  test=$(echo "$test binutils-gold" | sed 's/libclang-rt-14-dev/libclang-rt-19-dev/')
+  check="$check binutils-gold"
+fi
 
 list=""
 [ "${1:-}" != --list ] || { list=yes; shift; }
