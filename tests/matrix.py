@@ -122,9 +122,12 @@ def run_row(row, options, folder):
     if row.build:
         command.insert(0, row.build())
     places = places_of_roots(row.twin()) if row.twin else []
-    result = judge(record(options.binary, command, row.during, folder, options.frequency), places)
-    share = result.complete / result.samples if result.samples else 0.0
-    fine = 100 * share >= options.threshold and result.samples >= FEW_SAMPLES
+    for _ in range(options.tries):
+        result = judge(record(options.binary, command, row.during, folder, options.frequency), places)
+        share = result.complete / result.samples if result.samples else 0.0
+        fine = 100 * share >= options.threshold and result.samples >= FEW_SAMPLES
+        if fine:
+            break
     note = describe(result.reasons, result.samples) if result.samples else "no samples"
     if 0 < result.samples < FEW_SAMPLES:
         note = "too few samples to tell; " + note
@@ -145,6 +148,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a subset that takes a minute or two")
     parser.add_argument("--threshold", type=float, default=99.5, help="percent of stacks that must reach the root (default 99.5)")
+    parser.add_argument("--tries", type=int, default=1, help="record a program that is below the threshold again, so many times in all (default 1)")
     parser.add_argument("--only", default="", metavar="REGEX", help="rows whose name matches")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--seconds", type=float, default=2.0, help="CPU seconds of each program (default 2)")
