@@ -105,9 +105,9 @@ class Recording:
         """Whether the stack holds the function: its plain name, or the end of a qualified one."""
         return any(name == function or re.search(r"(^|[:.])%s\b" % re.escape(function), name) for name in sample.stack)
 
-    def lost(self):
-        """The share of CPU time whose samples were lost: a machine that is busy with other tests may have no time to read them."""
-        return self.cpu_ns(lambda sample: pprof.find_frame(sample, "[lost")) / max(self.cpu_ns(), 1)
+    def missed(self):
+        """The share of CPU time that no sample stands for: a machine that is busy with other tests may have no time to take or read them."""
+        return self.cpu_ns(lambda sample: pprof.find_frame(sample, pprof.ACCOUNTED)) / max(self.cpu_ns(), 1)
 
     def labels(self, key):
         return {s.labels.get(key) for s in self.profile.samples}

@@ -26,7 +26,7 @@ class Headlines(harness.SystemTest):
         for _ in range(4):
             result = self.ddprof("record", *options, "-O", path, "--", *command)
             self.assertEqual(result.returncode, 0, result.stderr)
-            if harness.Recording(result, path).lost() < 0.05:
+            if harness.Recording(result, path).missed() < 0.05:
                 break
         self.assertEqual(result.stderr.count("\n\n"), 2, result.stderr)
         _, answer, next_step = result.stderr.split("\n\n")
