@@ -182,7 +182,7 @@ run_step() {
     echo "ok      $suite: $step ($((SECONDS - before)) s)"
   else
     echo "FAILED  $suite: $step ($((SECONDS - before)) s); the whole output is in $log, its end:"
-    tail -n 100 "$log"
+    grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | tail -n 200  # without what ninja says
   fi
 }
 
@@ -199,5 +199,6 @@ for step in "$@"; do
     *) echo "bare_root: unknown step $step" >&2; exit 2 ;;
   esac
 done
+echo "$SECONDS s"
 echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+[ "$failed" = 0 ] && [ "$passed" != 0 ]
