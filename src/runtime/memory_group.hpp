@@ -16,7 +16,7 @@ class MemoryGroup {
   static std::optional<MemoryGroup> create(std::uint64_t limit_bytes,
                                            const std::string& root = "/sys/fs/cgroup");
   static std::optional<MemoryGroup> create(std::uint64_t limit_bytes, const std::string& root,
-                                           std::string_view membership, std::int64_t number);
+                                           std::string_view membership, std::int64_t pid);
 
   MemoryGroup(MemoryGroup&& other) noexcept : folder_(std::move(other.folder_)) { other.folder_.clear(); }
   MemoryGroup& operator=(MemoryGroup&&) = delete;
@@ -31,5 +31,12 @@ class MemoryGroup {
 
   std::string folder_;
 };
+
+// When the machine, or the group that the target is in, runs out of memory the kernel shall take us and not
+// the target: the worker first, which is large and comes back, then the supervisor.
+inline constexpr int kWorkerOomScore = 1000;
+inline constexpr int kSupervisorOomScore = 900;
+// Of the calling process and those that it forks. Never lowers it; without /proc it stays what it is.
+void raise_oom_score(int adjustment);
 
 }  // namespace ddprof
