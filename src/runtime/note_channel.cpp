@@ -48,7 +48,7 @@ ReceivedNote receive_note(int supervisor_end) {
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  message.msg_controllen = CMSG_LEN(sizeof(int));  // for one: a second would fit into the padding, and leak
   ssize_t size = ::recvmsg(supervisor_end, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
     received.kind = ReceivedNote::Kind::nothing_yet;
@@ -56,7 +56,8 @@ ReceivedNote receive_note(int supervisor_end) {
   }
   if (size <= 0) return received;
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len >= CMSG_LEN(sizeof(int))) {
     int fd = -1;
     std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
     received.fd = UniqueFd(fd);

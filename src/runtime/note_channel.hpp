@@ -25,7 +25,7 @@ struct ReceivedNote {
   CustodyNote note;
   UniqueFd fd;
 };
-// Does not wait. What is no note counts as nothing.
+// Does not wait. What is no note counts as nothing; an empty packet as the end of file.
 ReceivedNote receive_note(int supervisor_end);
 
 }  // namespace ddprof

@@ -24,6 +24,12 @@ constexpr Nanoseconds kStartPatience = 20s;  // for a worker to be heard of for 
 constexpr Nanoseconds kFirstPause = 100ms;   // before another worker, doubled each time
 constexpr Nanoseconds kLongestPause = 30s;
 constexpr std::uint32_t kEnoughFailures = 4;  // when there is no target any more
+constexpr std::uint32_t kEnoughHangs = 2;     // likewise: each takes long
+constexpr Nanoseconds kShortLife = 1s;        // another worker waits a little after one that ended so soon
+constexpr Nanoseconds kEndPatience = 2s;  // for a worker that was killed, or has said farewell, to be gone
+constexpr Nanoseconds kLongestPromise = 75s;  // of any worker, and the time for its last upload
+constexpr std::size_t kMostLeftBehind = 4;    // each holds its memory until its call returns
+constexpr int kMostNotes = 1024;              // are read at once: a worker cannot keep us from anything else
 
 Nanoseconds cpu_time(const rusage& usage) {
   auto time = [](const timeval& value) {
@@ -57,7 +63,13 @@ Supervisor::Supervisor(PreparedProfiling& prepared, const PerfTarget& target, co
 }
 
 int Supervisor::run() {
+  raise_oom_score(kSupervisorOomScore);
+  std::uint32_t hangs = 0;
   while (true) {
+    while (!make_room()) {
+      if (must_stop_) return 1;
+      wait_for_news(monotonic_now() + 1s);
+    }
     if (auto started = start_worker(); !started) {
       request_.say_error(started.error());
       return 1;
@@ -67,15 +79,18 @@ int Supervisor::run() {
     prepared_.collector->reclaim();
     note(end);
     const bool is_over = must_stop_ || prepared_.collector->is_finished();
-    if (is_over && failures_ >= kEnoughFailures) return 1;
-    if (failures_ > 0) back_off();
+    if (is_over && end.cause == WorkerEnd::hung) ++hangs;
+    if (is_over && (failures_ >= kEnoughFailures || hangs >= kEnoughHangs)) return 1;
+    if (failures_ > 0 || monotonic_now() - worker_started_ < kShortLife) back_off();
   }
 }
 
 Result<void> Supervisor::start_worker() {
   channel_ = TRY(NoteChannel::open());
   shared_->fault.signal = 0;
-  shared_->continuity.promise(monotonic_now() + kStartPatience);
+  shared_->farewell = SharedState::kNoFarewell;
+  worker_started_ = monotonic_now();
+  shared_->continuity.promise(worker_started_ + kStartPatience);
   exported_before_ = shared_->continuity.legacy().sequence;
   is_worker_gone_ = false;
   std::fflush(nullptr);
@@ -93,17 +108,23 @@ Result<void> Supervisor::start_worker() {
   return {};
 }
 
+// A worker that promised to be back next year would never be found to hang.
+Nanoseconds Supervisor::promised() const {
+  const Nanoseconds latest = monotonic_now() + kLongestPromise + request_.session.exit_timeout;
+  return std::clamp(shared_->continuity.back_by(), Nanoseconds(0), latest);
+}
+
 Supervisor::End Supervisor::watch() {
   while (true) {
-    const Nanoseconds promised = shared_->continuity.back_by();
+    const Nanoseconds until = promised();
     const Nanoseconds before = monotonic_now();
-    wait_for_news(promised);
+    wait_for_news(until);
     if (is_worker_gone_) return reap(false);
     const Nanoseconds now = monotonic_now();
     // Whoever slept through it (we were stopped, or the machine was) cannot tell.
     constexpr Nanoseconds kSlept = 5s;
-    if (now > std::max(before, promised) + kSlept) shared_->continuity.promise(now + kStartPatience);
-    if (now > shared_->continuity.back_by()) {
+    if (now > std::max(before, until) + kSlept) shared_->continuity.promise(now + kStartPatience);
+    if (now > promised()) {
       ::kill(worker_, SIGKILL);
       return reap(true);
     }
@@ -121,7 +142,7 @@ void Supervisor::wait_for_news(Nanoseconds until) {
 }
 
 void Supervisor::take_notes() {
-  while (true) {
+  for (int i = 0; i < kMostNotes; ++i) {
     ReceivedNote received = receive_note(channel_.supervisor_end.get());
     if (received.kind == ReceivedNote::Kind::nothing_yet) return;
     if (received.kind == ReceivedNote::Kind::closed) {
@@ -145,15 +166,54 @@ void Supervisor::obey_signals() {
   if (SignalInbox::has(signals, SIGUSR1) && !must_stop_ && !is_worker_gone_) ::kill(worker_, SIGUSR1);
 }
 
+// Signals are obeyed meanwhile.
+std::optional<int> Supervisor::await_end(Nanoseconds patience) {
+  const Nanoseconds deadline = monotonic_now() + patience;
+  constexpr Nanoseconds kLongestNap = 50ms;
+  for (Nanoseconds nap = 1ms;; nap = std::min(nap * 2, kLongestNap)) {
+    int status = 0;
+    rusage usage{};
+    const pid_t ended = ::wait4(worker_, &status, WNOHANG, &usage);
+    if (ended == worker_) {
+      shared_->continuity.earlier_cpu += cpu_time(usage).count();
+      return status;
+    }
+    if (monotonic_now() >= deadline) return std::nullopt;
+    wait_for_news(monotonic_now() + nap);
+  }
+}
+
 Supervisor::End Supervisor::reap(bool was_hung) {
-  int status = 0;
-  rusage usage{};
-  while (::wait4(worker_, &status, 0, &usage) < 0 && errno == EINTR) {
+  auto status = await_end(kEndPatience);
+  const int farewell = shared_->farewell;
+  if (!status && !was_hung && farewell == SharedState::kNoFarewell) {  // it only closed the channel
+    ::kill(worker_, SIGKILL);
+    status = await_end(kEndPatience);
   }
   if (channel_.supervisor_end.is_open()) take_notes();
-  shared_->continuity.earlier_cpu += cpu_time(usage).count();
+  channel_.supervisor_end.reset();
   is_worker_gone_ = true;
+  if (!status) leave_behind();
   if (was_hung) return {WorkerEnd::hung, 1, "did not make progress and was killed"};
+  if (!status && farewell == SharedState::kNoFarewell) return {WorkerEnd::hung, 1, "did not end"};
+  return judge(status.value_or(W_EXITCODE(farewell & 0xff, 0)));
+}
+
+void Supervisor::leave_behind() {
+  ::kill(worker_, SIGKILL);  // for when its call returns
+  left_behind_.push_back(worker_);
+  request_.say_error(make_error(ErrorCode::failed,
+                                "the profiler's worker {} hangs in the kernel, in a file system or memory "
+                                "that does not answer, and is left behind",
+                                worker_));
+}
+
+bool Supervisor::make_room() {
+  std::erase_if(left_behind_, [](pid_t worker) { return ::waitpid(worker, nullptr, WNOHANG) != 0; });
+  return left_behind_.size() < kMostLeftBehind;
+}
+
+Supervisor::End Supervisor::judge(int status) const {
   if (WIFEXITED(status)) {
     const int code = WEXITSTATUS(status);
     if (code == kWorkDone || code == kExportsFailed) return {WorkerEnd::none, code == kWorkDone ? 0 : 1, ""};

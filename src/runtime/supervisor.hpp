@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/mapped_region.hpp"
 #include "runtime/memory_group.hpp"
@@ -19,7 +20,8 @@ namespace ddprof {
 
 // Keeps a worker at work until the work is done. It holds the perf events and their rings, so that a worker
 // may die without losing them; it reads none of what they say. A worker that crashes, hangs or asks for it is
-// replaced by another, which takes over the same rings.
+// replaced by another, which takes over the same rings. One that cannot even be killed, because it hangs in
+// the kernel, is left behind. Nothing that a worker says or writes is used unchecked.
 class Supervisor {
  public:
   // All outlive it. Nothing else may run in this process: it forks.
@@ -47,11 +49,18 @@ class Supervisor {
 
   Result<void> start_worker();
   End watch();
+  [[nodiscard]] Nanoseconds promised() const;
   // Returns once something may have happened, `until` at the latest.
   void wait_for_news(Nanoseconds until);
   void take_notes();
   void obey_signals();
+  // The worker's end, or nothing when it has not ended within `patience`.
+  std::optional<int> await_end(Nanoseconds patience);
   [[nodiscard]] End reap(bool was_hung);
+  [[nodiscard]] End judge(int status) const;
+  void leave_behind();
+  // Collects what was left behind and has ended since; true when another worker may be started.
+  bool make_room();
   void note(const End& end);
   void back_off();
 
@@ -67,6 +76,8 @@ class Supervisor {
   bool is_worker_gone_ = false;
   bool must_stop_ = false;
   bool has_told_ = false;  // of a crash, on the terminal or in the log
+  std::vector<pid_t> left_behind_;
+  Nanoseconds worker_started_{};
   std::uint64_t exported_before_ = 0;
   std::uint32_t failures_ = 0;  // in a row, without a profile in between
 };

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #include "base/sanitizer.hpp"
 #include "base/truncated_files.hpp"
+#include "runtime/memory_group.hpp"
 #include "runtime/note_channel.hpp"
 #include "runtime/signal_inbox.hpp"
 #include "runtime/worker_sandbox.hpp"
@@ -71,6 +73,15 @@ void limit_memory(std::uint64_t bytes) {
   if (bytes > 0 && !kHasSanitizer) ::setrlimit(RLIMIT_DATA, &limit);
 }
 
+// A thread that hangs in the kernel (a read of a file system whose server is gone) keeps this process from
+// ending, and its end of the channel open: the supervisor hears of the end all the same.
+[[noreturn]] void end_worker(SharedState& shared, const UniqueFd& notes, int status) {
+  std::fflush(nullptr);
+  shared.farewell = status;
+  ::shutdown(notes.get(), SHUT_RDWR);
+  std::_Exit(status);
+}
+
 }  // namespace
 
 void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
@@ -83,6 +94,7 @@ void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const Pro
   if (request.cpu_affinity.empty()) stay_on_one_cpu();
   ask_for_short_turns();
   limit_memory(request.session.max_memory);
+  raise_oom_score(kWorkerOomScore);
   if (request.has_fault_info) record_faults_in(shared.fault);
   survive_truncated_files();
 
@@ -100,13 +112,14 @@ void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const Pro
   options.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };
   Session session(*prepared.collector, *prepared.destination, std::move(options));
   const Summary summary = session.run(inbox.any());
-  if (summary.ending != WorkerEnd::none) {
-    std::fflush(nullptr);
-    std::_Exit(kReplaceMe + static_cast<int>(summary.ending));
-  }
+  if (::getppid() != supervisor)
+    request.say_error({ErrorCode::failed,
+                       "the profiler's supervisor was killed: profiling has ended (the "
+                       "target is not affected)"});
+  if (summary.ending != WorkerEnd::none)
+    end_worker(shared, notes, kReplaceMe + static_cast<int>(summary.ending));
   request.say_summary(summary);
-  std::fflush(nullptr);
-  std::_Exit(summary.outcome.failed > 0 ? kExportsFailed : kWorkDone);
+  end_worker(shared, notes, summary.outcome.failed > 0 ? kExportsFailed : kWorkDone);
 }
 
 }  // namespace ddprof

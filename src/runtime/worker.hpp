@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+
 #include "base/unique_fd.hpp"
 #include "runtime/fault_record.hpp"
 #include "runtime/profiling.hpp"
@@ -7,10 +9,14 @@
 
 namespace ddprof {
 
-// Memory that the supervisor and its workers share.
+// Memory that the supervisor and its workers share. A worker parses what strangers wrote and may be made to
+// write anything here: the supervisor uses nothing of it unchecked.
 struct SharedState {
   Continuity continuity;
   FaultRecord fault;
+  std::atomic<int> farewell{kNoFarewell};  // the status that a worker is about to end with
+
+  static constexpr int kNoFarewell = -1;
 };
 
 // How a worker ends when it ends by itself. Any other way is a crash.

@@ -33,9 +33,10 @@ struct Legacy {
   std::int64_t accounted = 0;
   std::int64_t sampled = 0;
   std::int64_t stolen_before = 0;  // the run
-  bool has_children = false;
-  bool has_busy_root = false;  // see IdleRoots
-  bool has_busy_child = false;
+  // Truths, in a type of which every byte is a value.
+  std::uint8_t has_children = 0;
+  std::uint8_t has_busy_root = 0;  // see IdleRoots
+  std::uint8_t has_busy_child = 0;
   // For the summary.
   std::array<std::int64_t, kLosses> losses{};
   std::int64_t looked_at = 0;
@@ -54,13 +55,19 @@ struct Legacy {
 };
 static_assert(std::is_trivially_copyable_v<Legacy>);
 
+// What the next worker takes over of what an earlier one wrote, who parsed what strangers wrote and may have
+// been made to write anything: amounts that cannot be, or times that are still to come, leave the number of
+// the next period and nothing else. `latest_start` is of a period.
+[[nodiscard]] Legacy believed(const Legacy& legacy, Nanoseconds now, Nanoseconds latest_start);
+
 // Memory that a supervisor shares with its workers, all zeroes at first. A worker may die at any instruction,
-// so what it leaves is written beside what it replaces and then made current in one step.
+// so what it leaves is written beside what it replaces and then made current in one step. It may also write
+// anything: whoever reads checks.
 class Continuity {
  public:
-  [[nodiscard]] Legacy legacy() const { return legacies_[current_.load(std::memory_order_acquire)]; }
+  [[nodiscard]] Legacy legacy() const { return legacies_[current_.load(std::memory_order_acquire) & 1U]; }
   void commit(const Legacy& legacy) {
-    const std::uint32_t next = 1 - current_.load(std::memory_order_relaxed);
+    const std::uint32_t next = 1U - (current_.load(std::memory_order_relaxed) & 1U);
     legacies_[next] = legacy;
     current_.store(next, std::memory_order_release);
   }

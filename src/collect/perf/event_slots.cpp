@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <string_view>
 
 #include "collect/perf/thread_list.hpp"
 
@@ -17,6 +18,17 @@ namespace {
 bool is_hung_up(int fd) {
   pollfd poller{.fd = fd, .events = 0, .revents = 0};
   return ::poll(&poller, 1, 0) == 1 && (poller.revents & POLLHUP) != 0;
+}
+
+// Slots of a worker that opens events and closes them again without end.
+constexpr std::size_t kMaxSlots = std::size_t{1} << 18U;
+
+// An ioctl() or read() of something else could do anything, and wait for ever.
+bool is_perf_event(int fd) {
+  std::array<char, 64> link{};
+  const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), link.data(), link.size());
+  return length > 0 &&
+         std::string_view(link.data(), static_cast<std::size_t>(length)) == "anon_inode:[perf_event]";
 }
 
 bool is_of_task(SlotRole role) { return role == SlotRole::task_sampling || role == SlotRole::task_totals; }
@@ -36,6 +48,8 @@ std::int64_t read_event_value(int fd) {
 Result<void> EventSlots::add(EventSlot slot) {
   if (::ioctl(slot.fd.get(), PERF_EVENT_IOC_ID, &slot.id) != 0)
     return errno_error(errno, "read id of perf event");
+  if (by_id_.contains(slot.id))
+    return make_error(ErrorCode::failed, "perf event {} is held already", slot.id);
   report({.step = CustodyNote::Step::opened,
           .role = slot.role,
           .event = slot.event,
@@ -53,6 +67,9 @@ void EventSlots::follow(const CustodyNote& note, UniqueFd fd) {
   switch (note.step) {
     case CustodyNote::Step::opened:
       // A descriptor that did not arrive, or cannot be asked, is only not held.
+      if (note.event >= retired_.size() || note.position >= positions_ || note.role > SlotRole::counting ||
+          slots_.size() >= kMaxSlots || !is_perf_event(fd.get()))
+        return;
       (void)add({.fd = std::move(fd),
                  .event = note.event,
                  .tid = Tid{note.tid},

@@ -31,11 +31,13 @@ struct EventSlot {
 // The open events of a collector: who wrote a record, what they add up to, and whether anyone is left.
 class EventSlots {
  public:
-  explicit EventSlots(std::size_t events) : retired_(events, 0) {}
+  // How many events the plan has, and how many rings there are.
+  EventSlots(std::size_t events, std::size_t positions) : positions_(positions), retired_(events, 0) {}
 
   Result<void> add(EventSlot slot);
   // From now on whoever holds the descriptors too hears of every change; follow() is the other end of that.
   void report_to(NoteSender sender) { sender_ = std::move(sender); }
+  // The sender parses what strangers wrote, so a note may say anything: one that cannot be is passed over.
   void follow(const CustodyNote& note, UniqueFd fd);
   // For a successor: tasks that have ended since may have given their numbers to others.
   void forget_ended_tasks();
@@ -91,6 +93,7 @@ class EventSlots {
     bool has_ended = false;
   };
 
+  std::size_t positions_;
   std::vector<EventSlot> slots_;
   absl::flat_hash_map<std::uint64_t, std::size_t> by_id_;
   absl::flat_hash_map<std::int32_t, DirectTask> direct_;  // by tid

@@ -1,8 +1,11 @@
 #include "collect/perf/event_slots.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <map>
 #include <utility>
@@ -35,7 +38,7 @@ class EventSlotsTest : public ::testing::Test {
   }
 
   std::map<std::pair<Tid, std::size_t>, std::uint64_t> ids_;
-  EventSlots slots_{1};
+  EventSlots slots_{1, 2};
 };
 
 TEST_F(EventSlotsTest, FindsNothingForAForeignId) { EXPECT_EQ(slots_.find(~std::uint64_t{0}), nullptr); }
@@ -97,6 +100,50 @@ TEST_F(EventSlotsTest, StillKnowsTheRecordsOfRetiredEvents) {
 TEST_F(EventSlotsTest, ForgetsOneRoleOnly) {
   ASSERT_TRUE(add_slot(kParent, SlotRole::cpu_sampling).ok());
   slots_.forget(SlotRole::cpu_sampling);
+  EXPECT_EQ(slots_.open_count(), 2U);
+}
+
+// What a worker that was taken over may say.
+class HostileNotes : public EventSlotsTest {
+ protected:
+  static UniqueFd perf_event() {
+    return std::move(open_perf_event(ring_attr({}, 1), 0, 0, "silent")).value();
+  }
+  void follow(CustodyNote note, UniqueFd fd) { slots_.follow(note, std::move(fd)); }
+};
+
+TEST_F(HostileNotes, HoldsWhatMakesSense) {
+  follow({.step = CustodyNote::Step::opened, .role = SlotRole::counting}, perf_event());
+  EXPECT_EQ(slots_.open_count(), 3U);
+}
+
+TEST_F(HostileNotes, HoldsNoEventThatThePlanDoesNotHave) {
+  follow({.step = CustodyNote::Step::opened, .event = 1}, perf_event());
+  follow({.step = CustodyNote::Step::opened, .event = ~0U}, perf_event());
+  follow({.step = CustodyNote::Step::opened, .position = 2}, perf_event());
+  follow({.step = CustodyNote::Step::opened, .position = ~0U}, perf_event());
+  follow({.step = CustodyNote::Step::opened, .role = static_cast<SlotRole>(200)}, perf_event());
+  EXPECT_EQ(slots_.open_count(), 2U);
+}
+
+TEST_F(HostileNotes, HoldsNothingButPerfEvents) {
+  follow({.step = CustodyNote::Step::opened}, UniqueFd());
+  follow({.step = CustodyNote::Step::opened}, UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC)));
+  follow({.step = CustodyNote::Step::opened}, UniqueFd(::eventfd(0, EFD_CLOEXEC)));
+  EXPECT_EQ(slots_.open_count(), 2U);
+}
+
+TEST_F(HostileNotes, HoldsAnEventOnce) {
+  UniqueFd fd = perf_event();
+  for (int i = 0; i < 2; ++i)
+    follow({.step = CustodyNote::Step::opened, .role = SlotRole::counting}, UniqueFd(::dup(fd.get())));
+  EXPECT_EQ(slots_.open_count(), 3U);
+}
+
+TEST_F(HostileNotes, PassesOverStepsAndRolesThatThereAreNot) {
+  follow({.step = static_cast<CustodyNote::Step>(99)}, UniqueFd());
+  follow({.step = CustodyNote::Step::retired, .role = static_cast<SlotRole>(99)}, UniqueFd());
+  follow({.step = CustodyNote::Step::task_dropped, .tid = -1, .position = ~0U}, UniqueFd());
   EXPECT_EQ(slots_.open_count(), 2U);
 }
 

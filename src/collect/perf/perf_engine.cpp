@@ -40,7 +40,7 @@ PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, Eve
       rings_(std::move(rings)),
       totals_rings_(std::move(totals_rings)),
       clock_(clock),
-      slots_(plan_.events.size()),
+      slots_(plan_.events.size(), rings_.cpus().size()),
       attacher_(plan_, rings_, totals_rings_, slots_),
       notices_(plan_.notices) {
   if (rings_.notice()) notices_.push_back(*rings_.notice());
@@ -73,13 +73,16 @@ Result<void> PerfEngine::take_over(int wake_fd, NoteSender sender) {
 
 void PerfEngine::follow(const CustodyNote& note, UniqueFd fd) {
   slots_.follow(note, std::move(fd));
-  if (note.step == CustodyNote::Step::paused) paused_at_ = note.time;
+  // What cannot have happened is not believed: the next worker would leave out all samples since a time to
+  // come.
+  const std::uint64_t time = std::clamp<std::uint64_t>(note.time, 1, clock_.now());
+  if (note.step == CustodyNote::Step::paused && plan_.has_own_side_band()) paused_at_ = time;
   if (note.step == CustodyNote::Step::resumed) paused_at_ = 0;
   if (note.step == CustodyNote::Step::redirected) is_redirected_ = true;
-  if (note.step != CustodyNote::Step::mode_changed) return;
+  if (note.step != CustodyNote::Step::mode_changed || !plan_.per_cpu || mode_ == PerfMode::per_cpu) return;
   mode_ = PerfMode::per_cpu;
-  mode_reason_ = "fork-heavy";
-  changed_at_ = note.time;
+  mode_reason_ = "chosen by an earlier worker";
+  changed_at_ = time;
 }
 
 void PerfEngine::reclaim() {

@@ -69,6 +69,8 @@ Result<void> RingSet::take_over() {
 }
 
 Result<void> RingSet::redirect(int event_fd, std::size_t position) const {
+  if (position >= cpus_.size())
+    return make_error(ErrorCode::invalid_argument, "redirect perf event: there is no ring {}", position);
   if (::ioctl(event_fd, PERF_EVENT_IOC_SET_OUTPUT, holders_[first_active_ + position].get()) != 0)
     return errno_error(errno, fmt::format("redirect perf event to the ring of CPU {}", cpus_[position]));
   return {};

@@ -2,10 +2,16 @@
 
 namespace ddprof {
 
+namespace {
+
+constexpr std::int32_t kMostPid = 1 << 22;  // PID_MAX_LIMIT of the kernel
+
+bool is_number(std::int32_t number) { return number > 0 && number <= kMostPid; }
+
+}  // namespace
+
 Result<TaskRoster> TaskRoster::create() {
-  TaskRoster roster;
-  roster.memory_ = TRY(MappedRegion::map_anonymous_shared(kEntries * sizeof(Entry)));
-  return roster;
+  return TaskRoster(TRY(MappedRegion::map_anonymous_shared(kEntries * sizeof(Entry))));
 }
 
 std::span<TaskRoster::Entry> TaskRoster::entries() const {
@@ -36,10 +42,11 @@ std::vector<std::pair<std::uint32_t, TaskRoster::Entry>> TaskRoster::read() {
   next_ = 0;
   auto all = entries();
   for (std::uint32_t at = 0; at < all.size(); ++at) {
-    if (all[at].tid == 0) continue;
+    const Entry entry = all[at];
+    if (!is_number(entry.tid) || !is_number(entry.pid)) continue;
     for (; next_ < at; ++next_) free_.push_back(next_);
     next_ = at + 1;
-    found.emplace_back(at, all[at]);
+    found.emplace_back(at, entry);
   }
   return found;
 }

@@ -24,11 +24,13 @@ class TaskRoster {
 
   TaskRoster() = default;  // keeps nothing
   static Result<TaskRoster> create();
+  explicit TaskRoster(MappedRegion memory) : memory_(std::move(memory)) {}
 
   std::uint32_t add(const Entry& entry);  // where it is, or kNowhere
   void remove(std::uint32_t at);
 
-  // What is in the roster, by place. To be asked once, by a successor.
+  // What is in the roster, by place. To be asked once, by a successor. A worker may have written anything
+  // there: what is no number of a task is passed over.
   [[nodiscard]] std::vector<std::pair<std::uint32_t, Entry>> read();
 
  private:

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <utility>
+
 namespace ddprof {
 namespace {
 
@@ -69,6 +72,17 @@ TEST(TaskSet, ListsWhoIsNotCounted) {
   tasks.add(Tid{11}, Pid{10});
   tasks.find(Tid{10})->is_counted = true;
   EXPECT_THAT(tasks.uncounted(), ElementsAre(Tid{11}));
+}
+
+TEST(TaskSet, BelievesNoNumbersThatNoTaskHas) {
+  auto memory = MappedRegion::map_anonymous_shared(6 * sizeof(TaskRoster::Entry));
+  ASSERT_TRUE(memory.ok());
+  const TaskRoster::Entry written[] = {{-1, 10}, {10, -1}, {10, 0}, {1 << 23, 10}, {11, 10}, {0, 0}};
+  std::memcpy(memory->data(), written, sizeof written);
+  TaskSet tasks;
+  tasks.share(TaskRoster(std::move(memory).value()));
+  tasks.read_roster(false);
+  EXPECT_THAT(tasks.all(), ElementsAre(Tid{11}));
 }
 
 }  // namespace

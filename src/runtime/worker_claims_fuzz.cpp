@@ -1,0 +1,105 @@
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/clock.hpp"
+#include "collect/perf/event_slots.hpp"
+#include "collect/perf/task_set.hpp"
+#include "runtime/note_channel.hpp"
+#include "runtime/worker.hpp"
+
+// What a worker that was taken over can make its supervisor, and the next worker, read. Input: a byte that
+// says how much of the rest is scribbled over the shared memory and over the roster of tasks, in parts of 64
+// bytes; what follows comes through the channel, in packets that each begin with their length.
+
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+Bytes take(Bytes& from, std::size_t size) {
+  const Bytes taken = from.first(std::min(size, from.size()));
+  from = from.subspan(taken.size());
+  return taken;
+}
+
+void read_shared_memory(Bytes bytes) {
+  const auto shared = std::make_unique<ddprof::SharedState>();
+  // The end is scribbled over too, where little input would not reach.
+  for (std::size_t at = 0; !bytes.empty() && at < sizeof *shared; at += bytes.size())
+    std::memcpy(reinterpret_cast<std::byte*>(shared.get()) + at, bytes.data(),
+                std::min(bytes.size(), sizeof *shared - at));
+  const ddprof::Legacy legacy =
+      ddprof::believed(shared->continuity.legacy(), ddprof::monotonic_now(), ddprof::monotonic_now());
+  shared->continuity.commit(legacy);
+  volatile std::size_t used = ddprof::describe(shared->fault).size() + legacy.has_children;
+  used = used + static_cast<std::size_t>(shared->continuity.back_by().count());
+}
+
+void read_roster(Bytes bytes) {
+  auto memory = ddprof::MappedRegion::map_anonymous_shared(std::max<std::size_t>(bytes.size(), 8));
+  if (!memory.ok()) return;
+  if (!bytes.empty()) std::memcpy(memory->data(), bytes.data(), bytes.size());
+  ddprof::TaskSet tasks;
+  tasks.share(ddprof::TaskRoster(std::move(memory).value()));
+  tasks.read_roster(true);
+  for (const ddprof::Tid tid : tasks.all()) tasks.remove(tid);
+}
+
+void send_packet(int channel, Bytes bytes, int fd) {
+  std::string copy(bytes.begin(), bytes.end());
+  iovec part{.iov_base = copy.data(), .iov_len = copy.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof fd)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {  // twice, where one is expected
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(2 * sizeof fd);
+    for (std::size_t i = 0; i < 2; ++i) std::memcpy(CMSG_DATA(header) + i * sizeof fd, &fd, sizeof fd);
+  }
+  ::sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void read_channel(Bytes bytes) {
+  auto channel = ddprof::NoteChannel::open();
+  if (!channel.ok()) return;
+  ddprof::EventSlots slots(2, 2);
+  const ddprof::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  while (!bytes.empty()) {
+    const std::uint8_t length = take(bytes, 1).front();
+    send_packet(channel->worker_end.get(), take(bytes, length & 0x7fU), length > 0x7f ? null.get() : -1);
+    ddprof::ReceivedNote received = ddprof::receive_note(channel->supervisor_end.get());
+    if (received.kind == ddprof::ReceivedNote::Kind::note)
+      slots.follow(received.note, std::move(received.fd));
+  }
+  // No descriptor has stayed behind.
+  const int next = ::dup(null.get());
+  ::close(next);
+  static const int kFirst = next;
+  if (next != kFirst) __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kPart = 64;
+  Bytes bytes(data, size);
+  if (bytes.empty()) return 0;
+  const std::size_t parts = take(bytes, 1).front();
+  read_shared_memory(take(bytes, (parts & 0xfU) * kPart));
+  read_roster(take(bytes, (parts >> 4U) * kPart));
+  read_channel(bytes);
+  return 0;
+}
