@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <chrono>
@@ -31,6 +32,32 @@ template <typename Work>
   return thread;
 }
 
+// Starts work() on a thread that nothing waits for. False when the system has none left. Its stack is small:
+// threads that hang are left behind, and stacks count against the limit of our memory (RLIMIT_DATA).
+template <typename Work>
+[[nodiscard]] bool start_disposable_thread(Work work) {
+  constexpr std::size_t kStackBytes = std::size_t{512} << 10U;
+  sigset_t all{};
+  sigset_t before{};
+  ::sigfillset(&all);
+  pthread_attr_t attributes{};
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstacksize(&attributes, kStackBytes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  auto owned = std::make_unique<Work>(std::move(work));
+  pthread_t thread{};
+  const auto run = [](void* argument) -> void* {
+    (*std::unique_ptr<Work>(static_cast<Work*>(argument)))();
+    return nullptr;
+  };
+  const bool is_started = ::pthread_create(&thread, &attributes, run, owned.get()) == 0;
+  if (is_started) static_cast<void>(owned.release());  // the thread's now
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::pthread_attr_destroy(&attributes);
+  return is_started;
+}
+
 // Runs work() on a thread of its own and waits for its result at most `patience`, or until `stop` is
 // requested. Nothing: it was given up. The thread is then left behind, and whatever it returns in the end is
 // destroyed there; so `work` must own all that it uses. For calls that cannot be cancelled and may never
@@ -44,14 +71,13 @@ std::optional<Value> call_within(std::chrono::milliseconds patience, Work work, 
     bool is_given_up = false;
   };
   auto shared = std::make_shared<Shared>();
-  auto thread = start_quiet_thread([shared, work = std::move(work)]() mutable {
+  const bool is_started = start_disposable_thread([shared, work = std::move(work)]() mutable {
     Value value = work();
     std::lock_guard lock(shared->mutex);
     if (!shared->is_given_up) shared->value.emplace(std::move(value));
     shared->changed.notify_all();
   });
-  if (!thread.joinable()) return std::nullopt;
-  thread.detach();
+  if (!is_started) return std::nullopt;
   std::unique_lock lock(shared->mutex);
   shared->changed.wait_for(lock, stop, patience, [&] { return shared->value.has_value(); });
   shared->is_given_up = true;

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 
@@ -12,6 +13,7 @@ MappedRegion& MappedRegion::operator=(MappedRegion&& other) noexcept {
     reset();
     data_ = std::exchange(other.data_, nullptr);
     size_ = std::exchange(other.size_, 0);
+    is_copy_ = other.is_copy_;
   }
   return *this;
 }
@@ -44,8 +46,24 @@ Result<MappedRegion> MappedRegion::map_file(int fd) {
   return MappedRegion(static_cast<std::byte*>(memory), size);
 }
 
+Result<MappedRegion> MappedRegion::copy_file(int fd, std::size_t size) {
+  if (size == 0) return MappedRegion();
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return errno_error(errno, "mmap");
+  MappedRegion region(static_cast<std::byte*>(memory), size);
+  region.is_copy_ = true;
+  for (std::size_t done = 0; done < size;) {
+    const ssize_t count = ::pread(fd, region.data_ + done, size - done, static_cast<off_t>(done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(errno, "read");
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return region;
+}
+
 void MappedRegion::drop_pages() const {
-  if (data_ != nullptr) ::madvise(data_, size_, MADV_DONTNEED);
+  if (data_ != nullptr && !is_copy_) ::madvise(data_, size_, MADV_DONTNEED);
 }
 
 void MappedRegion::reset() {

@@ -13,7 +13,9 @@ class MappedRegion {
  public:
   MappedRegion() = default;
   MappedRegion(MappedRegion&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        is_copy_(other.is_copy_) {}
   MappedRegion& operator=(MappedRegion&& other) noexcept;
   ~MappedRegion() { reset(); }
 
@@ -25,6 +27,9 @@ class MappedRegion {
   static Result<MappedRegion> map_anonymous_shared(std::size_t size);
   // Maps the whole file behind fd read-only; an empty file gives an empty region.
   static Result<MappedRegion> map_file(int fd);
+  // Its first `size` bytes as they are now, in memory: for a file that could stop to answer. What is missing
+  // of them is zero.
+  static Result<MappedRegion> copy_file(int fd, std::size_t size);
 
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -40,6 +45,7 @@ class MappedRegion {
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  bool is_copy_ = false;  // its pages are nowhere else
 };
 
 }  // namespace ddprof

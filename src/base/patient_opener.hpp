@@ -1,51 +1,57 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/foreign_file.hpp"
 #include "base/result.hpp"
-#include "base/unique_fd.hpp"
 
 namespace ddprof {
 
-// Opens regular files for reading, as whoever lives below `root` sees them ("/proc/123/root"; empty: as we
-// do): links that are absolute, or climb, stay below it (openat2, as of Linux 5.6). Reads the first byte too,
-// for file systems that open what they cannot read.
-Result<UniqueFd> open_regular_file(const std::string& root, const std::string& path);
-
 // Opens files on file systems that may hang: a dead NFS server, a stopped FUSE daemon. Waits for each at most
-// its patience; the mount that made it wait is left alone from then on. For one thread.
+// its patience; the mount that made it wait is left alone from then on. Others go on, and so do other users:
+// each call that hangs costs time and a thread, so a user has few of them, and each waits half as long as the
+// one before. For one thread.
 class PatientOpener {
  public:
-  using Open = std::function<Result<UniqueFd>(const std::string& root, const std::string& path)>;
+  using Open = std::function<Result<ForeignFile>(const FileRequest&)>;
   static constexpr std::chrono::milliseconds kPatience{1000};
-  // Each hung call costs a thread. After this many nothing more is opened.
-  static constexpr std::size_t kMaxHungCalls = 16;
+  // After this many nothing more is opened for that user; root's file systems are the administrator's.
+  static constexpr std::size_t kMaxHungCallsOfUser = 4;
+  // After this many nothing more is opened.
+  static constexpr std::size_t kMaxHungCalls = 64;
 
-  explicit PatientOpener(std::chrono::milliseconds patience = kPatience, Open open = open_regular_file)
+  explicit PatientOpener(std::chrono::milliseconds patience = kPatience, Open open = open_foreign_file)
       : patience_(patience), open_(std::move(open)) {}
 
   // `exhausted` when the file system hangs, or did before.
-  Result<UniqueFd> open(const std::string& root, const std::string& path);
+  Result<ForeignFile> open(const FileRequest& request);
 
-  // The places that are left alone, as paths that we could open.
-  [[nodiscard]] const std::vector<std::string>& hung_places() const { return hung_places_; }
+  // What is left alone, and for whom.
+  struct HungPlace {
+    std::string path;
+    std::uint32_t user = 0;
+
+    friend bool operator==(const HungPlace&, const HungPlace&) = default;
+  };
+  [[nodiscard]] const std::vector<HungPlace>& hung_places() const { return hung_places_; }
 
  private:
-  [[nodiscard]] bool is_left_alone(std::string_view path) const;
+  [[nodiscard]] std::size_t hung_calls_of(std::uint32_t user) const;
+  [[nodiscard]] bool is_left_alone(const HungPlace& place, std::string_view path) const;
 
   std::chrono::milliseconds patience_;
   Open open_;
-  std::vector<std::string> hung_places_;
+  std::vector<HungPlace> hung_places_;
 };
 
-// Where the file system begins that `path` below `root` is on, by the mount table of who lives there: its
-// mount point below `root`. The folder of `path` when that is the root of all, or unknown: links may lead
-// elsewhere, and one that hangs shall not take everything with it.
-[[nodiscard]] std::string mount_of(const std::string& root, const std::string& path,
-                                   std::string_view mountinfo);
+// Where the file system begins that the file is on, by the mount table of who lives there; the folder of the
+// file when that is the root of all, or unknown: links may lead elsewhere, and one that hangs shall not take
+// everything with it. And who answers for it: the user who serves it, else the one whose process it is.
+[[nodiscard]] PatientOpener::HungPlace place_of(const FileRequest& request, std::string_view mountinfo);
 
 }  // namespace ddprof

@@ -2,8 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 
@@ -15,19 +15,26 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kForever = std::chrono::minutes(5);
+constexpr std::uint32_t kAlice = 1001;
+constexpr std::uint32_t kBob = 1002;
 
-UniqueFd some_fd() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+// Without a mount table, so that a folder stands for a file system.
+FileRequest request_of(std::string path, std::uint32_t user = kAlice) {
+  FileRequest request{.path = std::move(path)};
+  request.mounts = "/nonexistent";
+  request.user = user;
+  return request;
+}
 
 // A file system whose /dead/ part hangs until the test lets it go.
 class HangingFiles {
  public:
   ~HangingFiles() { gate_.set_value(); }
   PatientOpener::Open open() {
-    return [released = released_, calls = calls_](const std::string&,
-                                                  const std::string& path) -> Result<UniqueFd> {
+    return [released = released_, calls = calls_](const FileRequest& request) -> Result<ForeignFile> {
       ++*calls;
-      if (path.starts_with("/dead/")) released.wait();
-      return some_fd();
+      if (request.path.starts_with("/dead/")) released.wait();
+      return ForeignFile{.fd = UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC))};
     };
   }
   [[nodiscard]] int calls() const { return *calls_; }
@@ -42,70 +49,75 @@ TEST(PatientOpener, OpensAFileThatAnswers) {
   const ScratchFolder folder;
   folder.write("file", "content");
   PatientOpener opener(kForever);
-  EXPECT_TRUE(opener.open("", folder.path("file")).ok());
-  EXPECT_TRUE(opener.open(folder.path(), "/file").ok());
-  EXPECT_EQ(opener.open("", folder.path("absent")).error().code, ErrorCode::not_found);
+  EXPECT_TRUE(opener.open({.path = folder.path("file")}).ok());
+  EXPECT_TRUE(opener.open({.path = "/file", .root = folder.path()}).ok());
+  EXPECT_EQ(opener.open({.path = folder.path("absent")}).error().code, ErrorCode::not_found);
   EXPECT_TRUE(opener.hung_places().empty());
-}
-
-TEST(PatientOpener, OpensNothingButRegularFiles) {
-  const ScratchFolder folder;
-  ASSERT_EQ(::mkfifo(folder.path("fifo").c_str(), 0600), 0);
-  PatientOpener opener(kForever);
-  EXPECT_FALSE(opener.open("", folder.path("fifo")).ok());
-  EXPECT_FALSE(opener.open("", "/dev/null").ok());
-  EXPECT_FALSE(opener.open("", folder.path()).ok());
-}
-
-TEST(PatientOpener, StaysBelowTheRootWhereverLinksLead) {
-  const ScratchFolder folder;
-  folder.write("secret", "of the host");
-  folder.write("root/etc/real", "of the container");
-  folder.run("ln -s /etc/real root/absolute && ln -s ../../secret root/climbing && ln -s '" +
-             folder.path("secret") + "' root/outside");
-  const std::string root = folder.path("root");
-  EXPECT_TRUE(open_regular_file(root, "/absolute").ok());
-  EXPECT_FALSE(open_regular_file(root, "/climbing").ok());
-  EXPECT_FALSE(open_regular_file(root, "/outside").ok());
-  EXPECT_FALSE(open_regular_file(root, "/../secret").ok());
 }
 
 TEST(PatientOpener, GivesUpOnAFileSystemThatHangsAndLeavesItAlone) {
   HangingFiles files;
   PatientOpener opener(milliseconds(1), files.open());
-  EXPECT_EQ(opener.open("", "/dead/one").error().code, ErrorCode::exhausted);
-  ASSERT_EQ(opener.hung_places(), std::vector<std::string>{"/dead/"});
-  EXPECT_EQ(opener.open("", "/dead/two").error().code, ErrorCode::exhausted);
+  EXPECT_EQ(opener.open(request_of("/dead/one")).error().code, ErrorCode::exhausted);
+  ASSERT_EQ(opener.hung_places(), (std::vector<PatientOpener::HungPlace>{{"/dead/", kAlice}}));
+  EXPECT_EQ(opener.open(request_of("/dead/two")).error().code, ErrorCode::exhausted);
   EXPECT_LE(files.calls(), 1);  // none when the thread for it did not even start in that time
 }
 
 TEST(PatientOpener, GoesOnWithOtherFileSystems) {
   HangingFiles files;
   PatientOpener opener(milliseconds(200), files.open());
-  EXPECT_FALSE(opener.open("", "/dead/one").ok());
+  EXPECT_FALSE(opener.open(request_of("/dead/one")).ok());
   // With a patience that a busy machine cannot exceed.
   PatientOpener patient(kForever, files.open());
-  EXPECT_TRUE(patient.open("", "/deadly/one").ok());
+  EXPECT_TRUE(patient.open(request_of("/deadly/one")).ok());
+}
+
+TEST(PatientOpener, HangsForAUserABoundedNumberOfTimes) {
+  HangingFiles files;
+  PatientOpener opener(milliseconds(1), files.open());
+  for (int i = 0; i < 100; ++i)
+    EXPECT_FALSE(opener.open(request_of("/dead/" + std::to_string(i) + "/file")).ok());
+  EXPECT_EQ(opener.hung_places().size(), PatientOpener::kMaxHungCallsOfUser);
+}
+
+TEST(PatientOpener, GoesOnForOtherUsersOnTheSameFileSystem) {
+  HangingFiles files;
+  PatientOpener opener(milliseconds(1000), files.open());
+  for (std::size_t i = 0; i < PatientOpener::kMaxHungCallsOfUser; ++i)
+    EXPECT_FALSE(opener.open(request_of("/dead/" + std::to_string(i) + "/file")).ok());
+  EXPECT_EQ(opener.open(request_of("/alive/file")).error().code, ErrorCode::exhausted);
+  EXPECT_TRUE(opener.open(request_of("/alive/file", kBob)).ok());
+  EXPECT_TRUE(opener.open(request_of("/alive/file", 0)).ok());
 }
 
 TEST(PatientOpener, HangsABoundedNumberOfTimes) {
   HangingFiles files;
   PatientOpener opener(milliseconds(1), files.open());
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(opener.open("", "/dead/" + std::to_string(i) + "/file").ok());
+  for (std::uint32_t user = 1; user < 30; ++user)
+    for (int i = 0; i < 8; ++i)
+      EXPECT_FALSE(opener.open(request_of("/dead/" + std::to_string(i) + "/file", user)));
   EXPECT_EQ(opener.hung_places().size(), PatientOpener::kMaxHungCalls);
 }
 
-TEST(PatientOpener, KnowsWhichMountAPathIsOn) {
+TEST(PatientOpener, KnowsWhichMountAPathIsOnAndWhoAnswersForIt) {
   constexpr std::string_view table =
       "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
       "23 22 0:50 / /net rw - nfs server:/ rw\n"
       "24 23 0:51 / /net/deeper rw shared:1 - nfs server:/deeper rw\n"
+      "25 22 0:52 / /home/bob/mnt rw,nosuid - fuse.sshfs x rw,user_id=1002,group_id=1002\n"
+      "26 22 0:53 / /mnt/pool rw,nosuid - fuse.mergerfs x rw,user_id=0,group_id=0\n"
       "broken\n";
-  EXPECT_EQ(mount_of("", "/net/a/b", table), "/net");
-  EXPECT_EQ(mount_of("", "/net/deeper/b", table), "/net/deeper");
-  EXPECT_EQ(mount_of("/proc/7/root", "/net/a/b", table), "/proc/7/root/net");
-  EXPECT_EQ(mount_of("", "/network/a", table), "/network/");
-  EXPECT_EQ(mount_of("", "/usr/bin/x", ""), "/usr/bin/");
+  using Place = PatientOpener::HungPlace;
+  EXPECT_EQ(place_of(request_of("/net/a/b"), table), (Place{"/net", kAlice}));
+  EXPECT_EQ(place_of(request_of("/net/deeper/b"), table), (Place{"/net/deeper", kAlice}));
+  EXPECT_EQ(place_of(request_of("/network/a"), table), (Place{"/network/", kAlice}));
+  EXPECT_EQ(place_of(request_of("/usr/bin/x"), ""), (Place{"/usr/bin/", kAlice}));
+  EXPECT_EQ(place_of(request_of("/home/bob/mnt/x", 0), table), (Place{"/home/bob/mnt", kBob}));
+  EXPECT_EQ(place_of(request_of("/mnt/pool/x"), table), (Place{"/mnt/pool", kAlice}));
+  FileRequest inside = request_of("/net/a/b");
+  inside.root = "/proc/7/root";
+  EXPECT_EQ(place_of(inside, table), (Place{"/proc/7/root/net", kAlice}));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "debugfile/debug_file_finder.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <utility>
 
@@ -28,24 +30,42 @@ std::string build_id_path(const BuildId& build_id) {
   return fmt::format("{}/.build-id/{}/{}.debug", kDebugFolder, hex.substr(0, 2), hex.substr(2));
 }
 
-}  // namespace
-
-std::vector<std::string> DebugFileFinder::roots_of(const Binary& binary) const {
-  if (binary.root == places_.own_root) return {binary.root};
-  return {binary.root, places_.own_root};
+// A path that a file names, or that lies beside it.
+FileRequest named_by(const Binary& from, std::string path) {
+  FileRequest request{.path = std::move(path), .root = from.root, .rights = from.rights};
+  request.user = from.rights ? from.rights->user : 0;
+  return request;
 }
+
+bool is_believed(const DebugImage& image, const Binary& from) {
+  if (!image.owner) return false;
+  if (*image.owner == 0 || *image.owner == ::geteuid()) return true;
+  return from.owner ? image.owner == from.owner : from.rights && *image.owner == from.rights->user;
+}
+
+}  // namespace
 
 void DebugFileFinder::add_by_build_id(Candidates& candidates, const Binary& binary,
                                       const BuildId& build_id) const {
   if (build_id.bytes().size() < 2) return;
-  for (const std::string& root : roots_of(binary)) candidates.push_back({root, build_id_path(build_id)});
+  const std::string path = build_id_path(build_id);
+  candidates.push_back(named_by(binary, path));
+  // Folders of the system, which hold what root put there.
+  if (binary.root != places_.own_root || binary.rights)
+    candidates.push_back({.path = path, .root = places_.own_root});
   if (!places_.debuginfod_cache.empty())
-    candidates.push_back({"", places_.debuginfod_cache + "/" + build_id.hex() + "/debuginfo"});
+    candidates.push_back({.path = places_.debuginfod_cache + "/" + build_id.hex() + "/debuginfo"});
 }
 
-std::optional<DebugImage> DebugFileFinder::open(const Candidate& candidate, Problems& problems) {
-  auto image = open_debug_image(opener_, candidate.root, candidate.path);
-  if (image) return std::move(*image);
+std::optional<DebugImage> DebugFileFinder::open(const Binary& from, const FileRequest& candidate,
+                                                Problems& problems) {
+  auto image = open_debug_image(opener_, candidate);
+  if (image && is_believed(*image, from)) return std::move(*image);
+  if (image) {
+    problems.push_back(
+        fmt::format("debug file {} refused: it is not of the owner of {}", image->place(), from.path));
+    return std::nullopt;
+  }
   // What is not there is normal. The cache of debuginfod keeps empty files for what no server has.
   const bool is_normal = image.error().code == ErrorCode::not_found ||
                          image.error().code == ErrorCode::permission_denied ||
@@ -55,11 +75,11 @@ std::optional<DebugImage> DebugFileFinder::open(const Candidate& candidate, Prob
   return std::nullopt;
 }
 
-std::optional<DebugImage> DebugFileFinder::find_by_build_id(const Candidates& candidates,
+std::optional<DebugImage> DebugFileFinder::find_by_build_id(const Binary& from, const Candidates& candidates,
                                                             const BuildId& build_id, Problems& problems) {
   std::optional<DebugImage> best;
-  for (const Candidate& candidate : candidates) {
-    auto image = open(candidate, problems);
+  for (const FileRequest& candidate : candidates) {
+    auto image = open(from, candidate, problems);
     if (!image) continue;
     if (supplementary_id(image->file) != build_id) {
       problems.push_back(fmt::format("debug file {} belongs to another build", image->place()));
@@ -81,22 +101,20 @@ std::optional<DebugImage> DebugFileFinder::find_linked(const Binary& binary, Pro
     problems.push_back(fmt::format("debug link of {} refused: {} is not a plain name", binary.path, name));
     return std::nullopt;
   }
-  const auto itself = open_debug_image(opener_, binary.root, binary.path);
+  const auto itself = open_debug_image(opener_, named_by(binary, binary.path));
   const std::string folder = folder_of(binary.path);
   const std::array paths = {folder + "/" + name, folder + "/.debug/" + name,
                             std::string(kDebugFolder) + folder + "/" + name};
   std::optional<DebugImage> best;
-  for (const std::string& root : roots_of(binary)) {
-    for (const std::string& path : paths) {
-      auto image = open({root, path}, problems);
-      if (!image || (itself && image->is_same_file(*itself)) || !is_useful(*image)) continue;
-      if (const std::string wrong = mismatch(*image, binary.build_id, *link); !wrong.empty()) {
-        problems.push_back(fmt::format("debug file {} {}", image->place(), wrong));
-        continue;
-      }
-      if (!best || is_complete(image)) best = std::move(image);
-      if (is_complete(best)) return best;
+  for (const std::string& path : paths) {
+    auto image = open(binary, named_by(binary, path), problems);
+    if (!image || (itself && image->is_same_file(*itself)) || !is_useful(*image)) continue;
+    if (const std::string wrong = mismatch(*image, binary.build_id, *link); !wrong.empty()) {
+      problems.push_back(fmt::format("debug file {} {}", image->place(), wrong));
+      continue;
     }
+    if (!best || is_complete(image)) best = std::move(image);
+    if (is_complete(best)) return best;
   }
   return best;
 }
@@ -104,38 +122,33 @@ std::optional<DebugImage> DebugFileFinder::find_linked(const Binary& binary, Pro
 std::optional<DebugImage> DebugFileFinder::find_separate(const Binary& binary, Problems& problems) {
   Candidates candidates;
   add_by_build_id(candidates, binary, binary.build_id);
-  auto found = find_by_build_id(candidates, binary.build_id, problems);
+  auto found = find_by_build_id(binary, candidates, binary.build_id, problems);
   if (is_complete(found)) return found;
   auto linked = find_linked(binary, problems);
   return is_complete(linked) || !found ? std::move(linked) : std::move(found);
 }
 
-std::optional<DebugImage> DebugFileFinder::find_supplementary(const Binary& binary,
-                                                              const std::string& path_of_from,
+std::optional<DebugImage> DebugFileFinder::find_supplementary(const Binary& from,
                                                               const SupplementaryLink& link,
                                                               Problems& problems) {
   if (link.build_id.empty()) {
-    problems.push_back(fmt::format("link of {} to {} refused: it has no build id", path_of_from, link.path));
+    problems.push_back(fmt::format("link of {} to {} refused: it has no build id", from.path, link.path));
     return std::nullopt;
   }
   const std::string path(link.path);
   const bool is_absolute = path.starts_with('/');
   Candidates candidates;
-  for (const std::string& root : roots_of(binary)) {
-    candidates.push_back({root, is_absolute ? path : folder_of(path_of_from) + "/" + path});
-    candidates.push_back({root, fmt::format("{}/.dwz/{}", kDebugFolder, base_name_of(path))});
-  }
-  add_by_build_id(candidates, binary, link.build_id);
-  return find_by_build_id(candidates, link.build_id, problems);
+  candidates.push_back(named_by(from, is_absolute ? path : folder_of(from.path) + "/" + path));
+  candidates.push_back(named_by(from, fmt::format("{}/.dwz/{}", kDebugFolder, base_name_of(path))));
+  add_by_build_id(candidates, from, link.build_id);
+  return find_by_build_id(from, candidates, link.build_id, problems);
 }
 
-std::optional<DebugImage> DebugFileFinder::find_first(const Binary& binary,
+std::optional<DebugImage> DebugFileFinder::find_first(const Binary& from,
                                                       const std::vector<std::string>& paths,
                                                       Problems& problems) {
-  for (const std::string& root : roots_of(binary)) {
-    for (const std::string& path : paths) {
-      if (auto image = open({root, path}, problems)) return image;
-    }
+  for (const std::string& path : paths) {
+    if (auto image = open(from, named_by(from, path), problems)) return image;
   }
   return std::nullopt;
 }

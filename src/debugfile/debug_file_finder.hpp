@@ -19,11 +19,15 @@ struct Binary {
   BuildId build_id;
   std::string path;  // as the target sees it
   std::string root;  // through which its mount namespace is reached: "/proc/123/root"; empty: it is ours
+  std::optional<std::uint32_t> owner{};  // its only writer; none: others could write it too
+  std::optional<UserRights> rights{};    // with which the paths that it names are opened; none: ours
 };
 
 // Finds the files that debug information was moved to, where systems keep them: below the root of the target,
 // below our own, in the cache of debuginfod. Everything found must prove that it belongs to the binary: by
-// the same build id, or the checksum in the link. Foreign names never lead out of the root.
+// the same build id, or the checksum in the link, and by its owner: whoever wrote it could have written the
+// binary too, or is root, or us. Below our own root nothing but a build id is looked for on behalf of another
+// one, and names that a file holds are opened with the rights of who wrote that file.
 class DebugFileFinder {
  public:
   // What was in the way is worth telling: files of another build, file systems that hang.
@@ -39,25 +43,21 @@ class DebugFileFinder {
   // The separate debug file: the first with debug information, else the first with a symbol table.
   std::optional<DebugImage> find_separate(const Binary& binary, Problems& problems);
   // What dwz moved out of `from`, which is the binary or its separate debug file.
-  std::optional<DebugImage> find_supplementary(const Binary& binary, const std::string& path_of_from,
-                                               const SupplementaryLink& link, Problems& problems);
-  // The first of these paths that is an ELF file, below the target's root or ours.
-  std::optional<DebugImage> find_first(const Binary& binary, const std::vector<std::string>& paths,
+  std::optional<DebugImage> find_supplementary(const Binary& from, const SupplementaryLink& link,
+                                               Problems& problems);
+  // The first of these paths that is an ELF file, as `from` names them.
+  std::optional<DebugImage> find_first(const Binary& from, const std::vector<std::string>& paths,
                                        Problems& problems);
 
  private:
-  struct Candidate {
-    std::string root;
-    std::string path;
-  };
-  using Candidates = std::vector<Candidate>;
+  using Candidates = std::vector<FileRequest>;
 
-  [[nodiscard]] std::vector<std::string> roots_of(const Binary& binary) const;
   void add_by_build_id(Candidates& candidates, const Binary& binary, const BuildId& build_id) const;
-  std::optional<DebugImage> open(const Candidate& candidate, Problems& problems);
+  // What `from` is to be believed about.
+  std::optional<DebugImage> open(const Binary& from, const FileRequest& candidate, Problems& problems);
   std::optional<DebugImage> find_linked(const Binary& binary, Problems& problems);
-  std::optional<DebugImage> find_by_build_id(const Candidates& candidates, const BuildId& build_id,
-                                             Problems& problems);
+  std::optional<DebugImage> find_by_build_id(const Binary& from, const Candidates& candidates,
+                                             const BuildId& build_id, Problems& problems);
 
   PatientOpener& opener_;
   Places places_;

@@ -1,5 +1,7 @@
 #include "debugfile/debug_files.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -54,8 +56,15 @@ void DebugFiles::choose_symbol_table() {
   }
 }
 
-const std::string& DebugFiles::path_with_debug_info() const {
-  return separate_ && with_debug_info_ == &separate_->file ? separate_->path : binary_.path;
+Binary DebugFiles::naming_file() const {
+  if (!separate_ || with_debug_info_ != &separate_->file) return binary_;
+  Binary naming = binary_;
+  naming.path = separate_->path;
+  naming.root = separate_->root;
+  naming.owner = separate_->owner;
+  // What root wrote, or we did, names what it likes.
+  if (separate_->owner == 0U || separate_->owner == ::geteuid()) naming.rights.reset();
+  return naming;
 }
 
 const ElfFile* DebugFiles::once(const std::string& key, const Find& find) {
@@ -76,7 +85,7 @@ const ElfFile* DebugFiles::once(const std::string& key, const Find& find) {
 
 const ElfFile* DebugFiles::supplementary(std::string_view path, const BuildId& build_id) {
   return once("supplementary " + build_id.hex() + std::string(path), [&] {
-    auto found = finder_.find_supplementary(binary_, path_with_debug_info(), {path, build_id}, problems_);
+    auto found = finder_.find_supplementary(naming_file(), {path, build_id}, problems_);
     if (!found && !build_id.empty()) missing_.push_back(build_id);
     return found;
   });
@@ -87,15 +96,18 @@ const ElfFile* DebugFiles::split_unit(std::string_view directory, std::string_vi
   const std::string recorded = file.starts_with('/') ? file : std::string(directory) + "/" + file;
   return once("split " + recorded, [&] {
     const std::string base = "/" + base_name_of(file);
-    return finder_.find_first(
-        binary_, {recorded, folder_of(binary_.path) + base, folder_of(path_with_debug_info()) + base},
-        problems_);
+    const Binary naming = naming_file();
+    auto found = finder_.find_first(naming, {recorded, folder_of(naming.path) + base}, problems_);
+    return found ? std::move(found)
+                 : finder_.find_first(binary_, {folder_of(binary_.path) + base}, problems_);
   });
 }
 
 const ElfFile* DebugFiles::package() {
   return once("package", [&] {
-    return finder_.find_first(binary_, {binary_.path + ".dwp", path_with_debug_info() + ".dwp"}, problems_);
+    auto found = finder_.find_first(binary_, {binary_.path + ".dwp"}, problems_);
+    const Binary naming = naming_file();
+    return found ? std::move(found) : finder_.find_first(naming, {naming.path + ".dwp"}, problems_);
   });
 }
 

@@ -53,7 +53,8 @@ class DebugFiles final : public DebugFileSource {
 
   void choose_debug_info();
   void choose_symbol_table();
-  [[nodiscard]] const std::string& path_with_debug_info() const;
+  // The file with debug information, which names others: the binary, or its separate debug file.
+  [[nodiscard]] Binary naming_file() const;
   const ElfFile* once(const std::string& key, const Find& find);
 
   DebugFileFinder& finder_;

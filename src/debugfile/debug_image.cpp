@@ -1,21 +1,19 @@
 #include "debugfile/debug_image.hpp"
 
 #include <elf.h>
-#include <sys/stat.h>
 
-#include <cerrno>
 #include <utility>
 
 namespace ddprof {
 
-Result<DebugImage> open_debug_image(PatientOpener& opener, const std::string& root, const std::string& path) {
-  const UniqueFd fd = TRY(opener.open(root, path));
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return errno_error(errno, "stat " + root + path);
-  MappedRegion region = TRY(MappedRegion::map_file(fd.get()));
+Result<DebugImage> open_debug_image(PatientOpener& opener, const FileRequest& request) {
+  ForeignFile opened = TRY(opener.open(request));
+  MappedRegion region = TRY(map_foreign_file(opened));
   auto file = ElfFile::parse(region.bytes());
-  if (!file) return make_error(file.error().code, "read {}{}: {}", root, path, file.error().message);
-  return DebugImage{root, path, status.st_dev, status.st_ino, std::move(region), std::move(*file)};
+  if (!file)
+    return make_error(file.error().code, "read {}{}: {}", request.root, request.path, file.error().message);
+  return DebugImage{request.root, request.path,      opened.device,   opened.inode,
+                    opened.owner, std::move(region), std::move(*file)};
 }
 
 bool has_debug_info(const ElfFile& file) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/mapped_region.hpp"
@@ -16,6 +17,7 @@ struct DebugImage {
   std::string path;  // below that
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  std::optional<std::uint32_t> owner;  // its only writer; none: others could write it too
   MappedRegion region;
   ElfFile file;
 
@@ -25,7 +27,7 @@ struct DebugImage {
   }
 };
 
-Result<DebugImage> open_debug_image(PatientOpener& opener, const std::string& root, const std::string& path);
+Result<DebugImage> open_debug_image(PatientOpener& opener, const FileRequest& request);
 
 // Names and lines for people who debug; stripped files have neither.
 [[nodiscard]] bool has_debug_info(const ElfFile& file);

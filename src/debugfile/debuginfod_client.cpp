@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/call_within.hpp"
+#include "base/foreign_file.hpp"
 #include "base/mapped_region.hpp"
-#include "base/patient_opener.hpp"
 #include "debugfile/debuginfod_cache.hpp"
 #include "elf/debug_links.hpp"
 #include "elf/elf_file.hpp"
@@ -181,8 +181,8 @@ DebuginfodStatus DebuginfodClient::Worker::fetch(const BuildId& build_id) {
     case DebuginfodCache::Entry::known_absent:
       return {DebuginfodState::absent, {}};
     case DebuginfodCache::Entry::present: {
-      const UniqueFd fd = open_regular_file("", cache_.path_of(build_id)).value_or({});
-      if (fd.is_open() && check_arrival(fd.get(), build_id)) return {DebuginfodState::found, {}};
+      const auto file = open_foreign_file({.path = cache_.path_of(build_id)});
+      if (file && check_arrival(file->fd.get(), build_id)) return {DebuginfodState::found, {}};
       break;  // somebody has spoilt it: a new one will replace it
     }
     case DebuginfodCache::Entry::none:

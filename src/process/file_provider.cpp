@@ -1,56 +1,111 @@
 #include "process/file_provider.hpp"
 
-#include <sys/stat.h>
+#include <fmt/format.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
-#include <array>
-#include <optional>
+#include <algorithm>
 #include <utility>
 
+#include "base/mounts.hpp"
+#include "base/read_file.hpp"
 #include "elf/elf_file.hpp"
 
 namespace ddprof {
 
 namespace {
 
-bool is_recorded_file(int fd, const FileIdentity& identity) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  if (identity.inode == 0) return true;  // told by build id below
-  // Overlay and btrfs report another device to stat than to the kernel's own records: the inode decides.
-  return status.st_ino == identity.inode;
+FileRequest request_of(const MappedFile& file) {
+  const FileIdentity& identity = file.identity;
+  FileRequest request{.path = identity.path};
+  request.inode = identity.inode;
+  request.device = ::makedev(identity.device_major, identity.device_minor);
+  return request;
 }
 
-std::optional<MappedRegion> map_candidate(int fd, const FileIdentity& identity) {
-  if (!is_recorded_file(fd, identity)) return std::nullopt;
-  auto region = MappedRegion::map_file(fd);
-  if (!region) return std::nullopt;
-  if (!identity.build_id.empty()) {
-    auto elf = ElfFile::parse(region->bytes());
-    if (!elf || elf->build_id() != identity.build_id) return std::nullopt;
-  }
-  return std::move(region).value();
+bool has_build_id(const MappedRegion& region, const BuildId& build_id) {
+  if (build_id.empty()) return true;
+  const auto elf = ElfFile::parse(region.bytes());
+  return elf && elf->build_id() == build_id;
+}
+
+// Whether a path is where a user's program answers for the files.
+bool is_served_by_user(const std::string& path) {
+  const auto mounts = read_file("/proc/self/mountinfo");
+  const auto mount = mounts ? find_mount(path, *mounts) : std::nullopt;
+  return mount && mount->server.value_or(0) != 0;
 }
 
 }  // namespace
 
-Result<MappedRegion> ProcFileProvider::open(Pid pid, Address mapping_start, Address mapping_end,
-                                            const FileIdentity& identity) {
-  const std::string process = fmt::format("/proc/{}", to_int(pid));
-  const std::array<std::pair<std::string, std::string>, 3> candidates = {{
-      {process + "/root", identity.path},
-      {"", fmt::format("{}/map_files/{:x}-{:x}", process, mapping_start.value, mapping_end.value)},
-      {"", identity.path},
-  }};
-  std::optional<Error> hang;
-  for (const auto& [root, path] : candidates) {
-    auto fd = opener_.open(root, path);
-    if (!fd && fd.error().code == ErrorCode::exhausted) hang = fd.error();
-    if (!fd) continue;
-    if (auto region = map_candidate(fd->get(), identity)) return std::move(*region);
+std::size_t ProcFileProvider::copyable_bytes(std::uint32_t user) const {
+  std::size_t all = 0;
+  for (const auto& [id, bytes] : copied_bytes_) all += bytes;
+  const auto known = copied_bytes_.find(user);
+  const std::size_t own = known != copied_bytes_.end() ? known->second : 0;
+  return std::min(kMaxCopiedBytesOfUser - std::min(own, kMaxCopiedBytesOfUser),
+                  kMaxCopiedBytes - std::min(all, kMaxCopiedBytes));
+}
+
+Result<std::optional<CodeImage>> ProcFileProvider::try_open(const FileRequest& request,
+                                                            const MappedFile& file) {
+  auto opened = opener_.open(request);
+  if (!opened && opened.error().code == ErrorCode::exhausted) {
+    copied_bytes_[request.user] += request.max_copied_bytes;  // the thread that hangs may hold them
+    return std::move(opened).error();
   }
-  if (hang) return *std::move(hang);
-  return make_error(ErrorCode::not_found, "open {}: gone or replaced since it was mapped", identity.path);
+  if (!opened) return std::optional<CodeImage>();
+  if (opened->copy) copied_bytes_[request.user] += opened->copy->size();
+  auto region = map_foreign_file(*opened);
+  if (!region || !has_build_id(*region, file.identity.build_id)) return std::optional<CodeImage>();
+  return std::optional(CodeImage{.region = std::move(*region), .owner = opened->owner});
+}
+
+Result<std::optional<CodeImage>> ProcFileProvider::open_of_process(const MappedFile& file,
+                                                                   const UserRights& user,
+                                                                   std::shared_ptr<const TargetRoot> root) {
+  const std::string process = fmt::format("/proc/{}", to_int(file.pid));
+  FileRequest request = request_of(file);
+  request.user = user.user;
+  request.mounts = process + "/mountinfo";
+  request.max_copied_bytes = copyable_bytes(user.user);
+  FileRequest mapped = request;
+  // As the record has it, without links: a link there was put there since.
+  request.links = FileRequest::Links::refused;
+  if (root) request.root = root->path();
+  if (user.user != ::geteuid()) request.rights = user;
+  auto image = try_open(request, file);
+  if (!image || !*image) {
+    mapped.links = FileRequest::Links::of_kernel;
+    mapped.path = fmt::format("{}/map_files/{:x}-{:x}", process, file.start.value, file.end.value);
+    auto by_mapping = try_open(mapped, file);
+    if (image || by_mapping) image = std::move(by_mapping);
+  }
+  if (!image || !*image) return image;
+  (*image)->root = std::move(root);
+  (*image)->rights = rights_of_writer((*image)->owner, user);
+  return image;
+}
+
+Result<CodeImage> ProcFileProvider::open(const MappedFile& file) {
+  const auto user = read_process_user(file.pid);
+  auto root = roots_.find_or_open(file.pid);
+  if (user && root) {
+    auto image = TRY(open_of_process(file, user->rights, std::move(*root)));
+    if (image) return std::move(*image);
+  } else if (!is_served_by_user(file.identity.path)) {
+    // Gone, or not ours to look into. Who would answer for a file system that hangs is not known either.
+    FileRequest request = request_of(file);
+    request.links = FileRequest::Links::refused;
+    request.user = kNoGroup;
+    auto image = TRY(try_open(request, file));
+    if (image) {
+      image->rights = rights_of_writer(image->owner, std::nullopt);
+      return std::move(*image);
+    }
+  }
+  return make_error(ErrorCode::not_found, "open {}: gone or replaced since it was mapped",
+                    file.identity.path);
 }
 
 }  // namespace ddprof

@@ -1,45 +1,61 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 
-#include "base/build_id.hpp"
-#include "base/ids.hpp"
 #include "base/mapped_region.hpp"
 #include "base/patient_opener.hpp"
 #include "base/result.hpp"
+#include "process/jit_files.hpp"
+#include "process/mapped_file.hpp"
+#include "process/process_user.hpp"
+#include "process/target_roots.hpp"
 
 namespace ddprof {
 
-// What is known of a mapped file from a perf record or /proc/PID/maps: enough to open it and to tell whether
-// what was opened is the same file.
-struct FileIdentity {
-  std::string path;
-  std::uint32_t device_major = 0;
-  std::uint32_t device_minor = 0;
-  std::uint64_t inode = 0;  // 0: unknown (the record carried a build id instead)
-  BuildId build_id{};       // empty: unknown
+// What was found: its content, and who is to be believed about it.
+struct CodeImage {
+  MappedRegion region{};
+  std::shared_ptr<const TargetRoot> root{};  // below which its path is; null: below ours
+  std::optional<std::uint32_t> owner{};      // its only writer; none: others could write it too
+  std::optional<UserRights> rights{};        // with which the paths that it names are opened; none: ours
 };
 
 // Opens files as the target sees them. The only way by which the process module reaches the file system.
 class FileProvider {
  public:
   virtual ~FileProvider() = default;
-  // `pid` names the mount namespace, `mapping_start`/`mapping_end` the mapping (for deleted files).
-  virtual Result<MappedRegion> open(Pid pid, Address mapping_start, Address mapping_end,
-                                    const FileIdentity& identity) = 0;
+  virtual Result<CodeImage> open(const MappedFile& file) = 0;
+  virtual Result<JitFile> open_jit_dump(const MappedFile& file) = 0;
 };
 
-// Through /proc/PID/root, then /proc/PID/map_files (deleted and replaced files; needs
-// CAP_CHECKPOINT_RESTORE), then, when the process is gone, the path as we see it ourselves. Each candidate
-// must have the recorded inode. A file system that hangs is waited for once, and not for long.
+// By its path below the root of the process, with the rights of its user; then through /proc/PID/map_files
+// (deleted and replaced files, and those that the user may run but not read; needs CAP_CHECKPOINT_RESTORE);
+// when the process is gone, by the path as we see it ourselves. What is found must be the file of the record:
+// by device and inode, or by build id. A file system that hangs is waited for once, and not for long.
 class ProcFileProvider final : public FileProvider {
  public:
-  Result<MappedRegion> open(Pid pid, Address mapping_start, Address mapping_end,
-                            const FileIdentity& identity) override;
+  // What may be copied into memory of file systems that a user serves (FUSE).
+  static constexpr std::size_t kMaxCopiedBytesOfUser = std::size_t{16} << 20U;
+  static constexpr std::size_t kMaxCopiedBytes = std::size_t{64} << 20U;
+
+  Result<CodeImage> open(const MappedFile& file) override;
+  Result<JitFile> open_jit_dump(const MappedFile& file) override { return JitFile::open_dump(opener_, file); }
 
  private:
+  // Nothing: not there, or not the file of the record.
+  Result<std::optional<CodeImage>> try_open(const FileRequest& request, const MappedFile& file);
+  Result<std::optional<CodeImage>> open_of_process(const MappedFile& file, const UserRights& user,
+                                                   std::shared_ptr<const TargetRoot> root);
+  [[nodiscard]] std::size_t copyable_bytes(std::uint32_t user) const;
+
   PatientOpener opener_;
+  TargetRoots roots_;
+  absl::flat_hash_map<std::uint32_t, std::size_t> copied_bytes_;  // by user
 };
 
 }  // namespace ddprof

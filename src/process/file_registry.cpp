@@ -27,20 +27,6 @@ std::span<const std::byte> own_vdso() {
   return {start, section_offset + std::uint64_t{section_size} * section_count};
 }
 
-CodeFile open_jit_dump(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) {
-  CodeFile file;
-  file.path = identity.path;
-  file.pid = pid;
-  auto dump = JitFile::open_dump(pid, mapping_start, mapping_end, identity);
-  if (dump) {
-    file.kind = CodeFile::Kind::jit_dump;
-    file.dump = std::move(dump).value();
-  } else {
-    file.problem = dump.error().message;
-  }
-  return file;
-}
-
 }  // namespace
 
 std::string CodeFile::base_name() const {
@@ -52,6 +38,11 @@ bool CodeFile::is_as_opened() const {
   if (kind != Kind::elf || build_id.empty()) return true;
   auto now = ElfFile::parse(image.bytes());
   return now.ok() && now->build_id() == build_id;
+}
+
+std::string CodeFile::cache_key() const {
+  if (build_id.empty() || !owner) return {};
+  return is_for_all() ? build_id.hex() : fmt::format("{}-{}", build_id.hex(), *owner);
 }
 
 const std::shared_ptr<const CodeFile>& CodeFiles::operator[](FileId id) const {
@@ -70,50 +61,81 @@ FileId FileRegistry::add(CodeFile file) {
   return id;
 }
 
-FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mapping_end,
-                                  const FileIdentity& identity) {
-  DeviceKey key{identity.device_major, identity.device_minor, identity.inode, identity.path};
-  if (!identity.build_id.empty()) {
-    if (auto known = by_build_id_.find(identity.build_id); known != by_build_id_.end()) return known->second;
-  } else if (auto known = by_device_.find(key); known != by_device_.end()) {
-    known->second.was_used = true;
-    return known->second.id;
-  }
+FileRegistry::Key FileRegistry::key_of(const FileIdentity& identity, Scope scope) {
+  if (!identity.build_id.empty()) return {.scope = scope, .build_id = identity.build_id};
+  return {.scope = scope,
+          .device_major = identity.device_major,
+          .device_minor = identity.device_minor,
+          .inode = identity.inode,
+          .path = identity.path};
+}
 
-  if (is_jit_dump_path(identity.path)) {
-    const FileId id = add(open_jit_dump(pid, mapping_start, mapping_end, identity));
-    by_device_.emplace(std::move(key), KnownDevice{id});
-    return id;
-  }
+FileRegistry::Key FileRegistry::content_key(const CodeFile& file, Scope scope) {
+  Key key{.scope = file.is_for_all() ? kAllUsers : scope, .build_id = file.build_id};
+  const bool is_trusted = file.owner == 0U || (file.owner && *file.owner == scope);
+  if (key.scope != kAllUsers && (!is_trusted || scope == kUnknownUser)) key.path = file.path;
+  return key;
+}
 
+FileId FileRegistry::find(const Key& key) {
+  const auto known = known_.find(key);
+  if (known == known_.end()) return FileId::none;
+  known->second.was_used = true;
+  return known->second.id;
+}
+
+CodeFile FileRegistry::open(const MappedFile& mapped) {
   CodeFile file;
-  file.path = identity.path;
-  file.build_id = identity.build_id;
-  file.pid = pid;
-  file.root = roots_.find_or_open(pid);
-  auto image = provider_.open(pid, mapping_start, mapping_end, identity);
+  file.path = mapped.identity.path;
+  file.build_id = mapped.identity.build_id;
+  file.pid = mapped.pid;
+  if (is_jit_dump_path(file.path)) {
+    auto dump = provider_.open_jit_dump(mapped);
+    if (dump) {
+      file.kind = CodeFile::Kind::jit_dump;
+      file.dump = std::move(dump).value();
+    } else {
+      file.problem = dump.error().message;
+    }
+    return file;
+  }
+  auto image = provider_.open(mapped);
   if (!image) {
     file.problem = image.error().message;
-  } else if (auto elf = ElfFile::parse(image->bytes()); !elf) {
+  } else if (auto elf = ElfFile::parse(image->region.bytes()); !elf) {
     file.problem = elf.error().message;
   } else {
     file.kind = CodeFile::Kind::elf;
     file.build_id = elf->build_id();
     file.elf = std::move(elf).value();
-    file.image = std::move(image).value();
+    file.image = std::move(image->region);
+    file.root = std::move(image->root);
+    file.owner = image->owner;
+    file.rights = std::move(image->rights);
   }
+  return file;
+}
 
+FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mapping_end,
+                                  const FileIdentity& identity, std::optional<std::uint32_t>& user) {
+  if (const FileId known = find(key_of(identity, kAllUsers)); known != FileId::none) return known;
+  if (const auto now = find_user_of(pid)) user = now;
+  Key key = key_of(identity, user ? Scope{*user} : kUnknownUser);
+  if (const FileId known = find(key); known != FileId::none) return known;
+  key.path = identity.path;
+  if (const FileId known = find(key); known != FileId::none) return known;
+
+  CodeFile file = open({pid, mapping_start, mapping_end, identity});
   // The same file may be known by its build id from a record, and by its inode from /proc/PID/maps.
-  if (!file.build_id.empty()) {
-    if (auto known = by_build_id_.find(file.build_id); known != by_build_id_.end()) {
-      by_device_.try_emplace(std::move(key), KnownDevice{known->second});
-      return known->second;
-    }
+  const bool has_content = file.kind == CodeFile::Kind::elf && !file.build_id.empty();
+  const Key content = has_content ? content_key(file, key.scope) : key;
+  if (file.is_for_all()) key.scope = kAllUsers;
+  FileId id = find(content);
+  if (id == FileId::none) {
+    id = add(std::move(file));
+    known_[content].id = id;
   }
-  BuildId build_id = file.build_id;
-  FileId id = add(std::move(file));
-  if (!build_id.empty()) by_build_id_.emplace(build_id, id);
-  if (identity.build_id.empty()) by_device_.emplace(std::move(key), KnownDevice{id});
+  if (identity.build_id.empty()) known_[std::move(key)].id = id;
   return id;
 }
 
@@ -149,13 +171,13 @@ void FileRegistry::forget(FileId id) {
   unused_for_.erase(id);
 }
 
-// Of files that are gone, and those that a build id finds again.
+// Of files that are gone, and those that can be found again.
 void FileRegistry::forget_keys() {
-  absl::erase_if(by_build_id_, [this](const auto& entry) { return !files_.contains(entry.second); });
   absl::erase_if(jit_by_pid_, [this](const auto& entry) { return !files_.contains(entry.second); });
-  absl::erase_if(by_device_, [this](auto& entry) {
+  absl::erase_if(known_, [this](auto& entry) {
     const auto& file = files_[entry.second.id];
-    return file == nullptr || (!std::exchange(entry.second.was_used, false) && !file->build_id.empty());
+    const bool was_used = std::exchange(entry.second.was_used, false);
+    return file == nullptr || (!was_used && !entry.first.path.empty() && !file->build_id.empty());
   });
 }
 

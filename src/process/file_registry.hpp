@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "base/build_id.hpp"
 #include "base/ids.hpp"
 #include "base/mapped_region.hpp"
+#include "base/user_rights.hpp"
 #include "elf/elf_file.hpp"
 #include "process/file_provider.hpp"
 #include "process/jit_files.hpp"
@@ -36,6 +36,8 @@ struct CodeFile {
   BuildId build_id{};
   Pid pid{};                                 // whose code it was seen in first
   std::shared_ptr<const TargetRoot> root{};  // below which `path` is; null: below ours
+  std::optional<std::uint32_t> owner{};      // its only writer; none: others could write it too
+  std::optional<UserRights> rights{};        // with which the paths that it names are opened; none: ours
   std::string problem{};
   MappedRegion image{};
   std::optional<ElfFile> elf{};
@@ -44,6 +46,12 @@ struct CodeFile {
   [[nodiscard]] std::string base_name() const;
   // False when the file was written over in place since: it says nothing about the code that ran then.
   [[nodiscard]] bool is_as_opened() const;
+  // Whether processes of all users may share what it says: nobody but root could write it, and nobody but
+  // root decides what lies beside it.
+  [[nodiscard]] bool is_for_all() const { return owner == 0U && root == nullptr; }
+  // Under what its names are cached between runs: by build id, which is a copy of what anybody's file says,
+  // and so by owner too. Empty: not at all.
+  [[nodiscard]] std::string cache_key() const;
 };
 
 // Files by their id, which no other file ever gets.
@@ -65,6 +73,11 @@ class CodeFiles {
 };
 
 // Every distinct file once, by build id when the kernel told it, else by device, inode and path.
+//
+// A build id is what the file says of itself, and anybody can copy one. So files of the same build id are one
+// for processes of all users only if root wrote them, below our own root; for processes of one user if that
+// user or root wrote them; and otherwise if they have the same path too. Nobody's file then says anything
+// about code of somebody else.
 class FileRegistry {
  public:
   // Files that no process maps any more stay known for that many calls of forget_unused(), at most so many of
@@ -75,7 +88,13 @@ class FileRegistry {
   explicit FileRegistry(FileProvider& provider) : provider_(provider) {}
 
   // Opens the file at once when it is new: a short-lived process may be gone a moment later.
-  FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity);
+  // `user` is who the process was when it was last asked: it holds, and is renewed, until it has ended.
+  FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity,
+                      std::optional<std::uint32_t>& user);
+  FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity) {
+    std::optional<std::uint32_t> unknown;
+    return find_or_open(pid, mapping_start, mapping_end, identity, unknown);
+  }
   FileId find_or_add_jit(Pid pid);
   FileId vdso();
 
@@ -87,25 +106,46 @@ class FileRegistry {
   void forget_unused(const absl::flat_hash_set<FileId>& mapped);
 
  private:
-  using DeviceKey = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t, std::string>;
+  // For whom a key holds: a user's number, or one of these.
+  using Scope = std::int64_t;
+  static constexpr Scope kAllUsers = -1;
+  static constexpr Scope kUnknownUser = -2;  // of a process that is gone
 
-  // A key of the kernel's may be one of many for the same file: every container has its own libc.
-  struct KnownDevice {
+  struct Key {
+    Scope scope = kAllUsers;
+    BuildId build_id{};
+    std::uint32_t device_major = 0, device_minor = 0;  // without a build id
+    std::uint64_t inode = 0;
+    std::string path{};  // empty: whatever it is
+
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Key& key) {
+      return H::combine(std::move(hash), key.scope, key.build_id, key.device_major, key.device_minor,
+                        key.inode, key.path);
+    }
+  };
+
+  // A key may be one of many for the same file: every container has its own libc.
+  struct Known {
     FileId id = FileId::none;
     bool was_used = true;
   };
 
+  static Key key_of(const FileIdentity& identity, Scope scope);
+  // What files are one with this one, for processes of `scope`.
+  static Key content_key(const CodeFile& file, Scope scope);
+  FileId find(const Key& key);
+  CodeFile open(const MappedFile& file);
   FileId add(CodeFile file);
   void forget(FileId id);
   void forget_keys();
 
   FileProvider& provider_;
-  TargetRoots roots_;
   CodeFiles files_;
   std::uint32_t last_id_ = 0;
   absl::flat_hash_map<FileId, std::uint32_t> unused_for_;  // periods; mapped files are not in it
-  absl::flat_hash_map<BuildId, FileId> by_build_id_;
-  absl::flat_hash_map<DeviceKey, KnownDevice> by_device_;
+  absl::flat_hash_map<Key, Known> known_;
   absl::flat_hash_map<std::int32_t, FileId> jit_by_pid_;
   FileId vdso_ = FileId::none;
 };

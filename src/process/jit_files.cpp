@@ -1,51 +1,34 @@
 #include "process/jit_files.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <charconv>
 #include <optional>
+#include <utility>
 
-#include "base/read_file.hpp"
+#include "process/process_user.hpp"
+#include "process/target_roots.hpp"
 
 namespace ddprof {
 
 namespace {
 
-struct ProcessFacts {
-  std::uint32_t user = 0;
-  std::int32_t inner_pid = 0;  // in its own namespace
-};
-
-// The numbers behind "Key:" of a /proc/PID/status, divided by tabs.
-std::vector<std::uint32_t> numbers_behind(std::string_view status, std::string_view key) {
-  std::vector<std::uint32_t> numbers;
-  const std::size_t at = status.find(key);
-  if (at == std::string_view::npos) return numbers;
-  std::string_view line = status.substr(at + key.size());
-  line = line.substr(0, line.find('\n'));
-  while (!line.empty()) {
-    line.remove_prefix(std::min(line.find_first_not_of("\t "), line.size()));
-    std::uint32_t number = 0;
-    const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (error != std::errc{}) break;
-    numbers.push_back(number);
-    line.remove_prefix(static_cast<std::size_t>(rest - line.data()));
-  }
-  return numbers;
+// As the process sees it. It may be any user's process, so it must be that user's file.
+FileRequest request_of(Pid pid, std::uint32_t user, std::string path) {
+  FileRequest request{.path = std::move(path)};
+  request.links = FileRequest::Links::last_refused;
+  request.user = user;
+  request.mounts = fmt::format("/proc/{}/mountinfo", to_int(pid));
+  if (!sees_our_root(pid)) request.root = fmt::format("/proc/{}/root", to_int(pid));
+  return request;
 }
 
-std::optional<ProcessFacts> read_facts(Pid pid) {
-  const auto status = read_file(fmt::format("/proc/{}/status", to_int(pid)));
-  if (!status) return std::nullopt;
-  const auto users = numbers_behind(*status, "\nUid:");  // real, effective, saved, of the file system
-  const auto pids = numbers_behind(*status, "\nNSpid:");
-  if (users.size() < 4) return std::nullopt;
-  return ProcessFacts{users[3], pids.empty() ? to_int(pid) : static_cast<std::int32_t>(pids.back())};
+FileRequest own_request(std::string path, std::uint32_t user) {
+  FileRequest request{.path = std::move(path)};
+  request.links = FileRequest::Links::last_refused;
+  request.user = user;
+  return request;
 }
 
 }  // namespace
@@ -60,47 +43,39 @@ bool is_jit_dump_path(std::string_view path) {
   return digits.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-Result<JitFile> JitFile::open(const std::string& path, std::uint32_t owner) {
-  // O_NONBLOCK: a FIFO must not hang us.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW));
-  if (!fd.is_open() && errno == ELOOP)
-    return make_error(ErrorCode::permission_denied, "open {}: refused, it is a symbolic link", path);
-  if (!fd.is_open()) return errno_error(errno, "open " + path);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return errno_error(errno, "stat " + path);
-  if (!S_ISREG(status.st_mode))
-    return make_error(ErrorCode::permission_denied, "open {}: refused, it is not a regular file", path);
-  if (status.st_uid != owner)
+Result<JitFile> JitFile::open(PatientOpener& opener, const FileRequest& request) {
+  ForeignFile file = TRY(opener.open(request));
+  const std::string path = request.root + request.path;
+  if (file.user != request.user)
     return make_error(ErrorCode::permission_denied,
-                      "open {}: refused, it belongs to user {}, and the process to user {}", path,
-                      status.st_uid, owner);
-  return JitFile(std::move(fd), path);
+                      "open {}: refused, it belongs to user {}, and the process to user {}", path, file.user,
+                      request.user);
+  return JitFile(std::move(file.fd), path);
 }
 
-Result<JitFile> JitFile::open_perf_map(Pid pid) {
-  const auto facts = read_facts(pid);
+Result<JitFile> JitFile::open_perf_map(PatientOpener& opener, Pid pid) {
+  const auto user = read_process_user(pid);
   const std::string outside = fmt::format("/tmp/perf-{}.map", to_int(pid));
-  if (!facts) return open(outside, ::geteuid());
-  auto inside =
-      open(fmt::format("/proc/{}/root/tmp/perf-{}.map", to_int(pid), facts->inner_pid), facts->user);
-  if (inside || inside.error().code == ErrorCode::permission_denied) return inside;
-  return open(outside, facts->user);
+  if (!user) return open(opener, own_request(outside, ::geteuid()));
+  const std::uint32_t owner = user->rights.user;
+  auto inside = open(opener, request_of(pid, owner, fmt::format("/tmp/perf-{}.map", user->inner_pid)));
+  if (inside || inside.error().code != ErrorCode::not_found) return inside;
+  return open(opener, own_request(outside, owner));
 }
 
-Result<JitFile> JitFile::open_dump(Pid pid, Address mapping_start, Address mapping_end,
-                                   const FileIdentity& identity) {
-  const auto facts = read_facts(pid);
-  if (!facts) return open(identity.path, ::geteuid());
-  auto file = open(fmt::format("/proc/{}/root{}", to_int(pid), identity.path), facts->user);
-  if (file || file.error().code == ErrorCode::permission_denied) return file;
+Result<JitFile> JitFile::open_dump(PatientOpener& opener, const MappedFile& file) {
+  const auto user = read_process_user(file.pid);
+  if (!user) return open(opener, own_request(file.identity.path, ::geteuid()));
+  FileRequest request = request_of(file.pid, user->rights.user, file.identity.path);
+  auto dump = open(opener, request);
+  if (dump || dump.error().code != ErrorCode::not_found) return dump;
   // Deleted: the link is the kernel's own, and must be followed.
-  const std::string mapped =
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", to_int(pid), mapping_start.value, mapping_end.value);
-  UniqueFd fd(::open(mapped.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  struct stat status {};
-  if (!fd.is_open() || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return file;
-  if (status.st_uid != facts->user) return file;
-  return JitFile(std::move(fd), identity.path);
+  request.root.clear();
+  request.links = FileRequest::Links::of_kernel;
+  request.path =
+      fmt::format("/proc/{}/map_files/{:x}-{:x}", to_int(file.pid), file.start.value, file.end.value);
+  auto mapped = open(opener, request);
+  return mapped ? std::move(mapped) : std::move(dump);
 }
 
 Result<std::uint64_t> JitFile::size() const {

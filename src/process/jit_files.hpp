@@ -7,24 +7,25 @@
 #include <string_view>
 
 #include "base/ids.hpp"
+#include "base/patient_opener.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "process/file_provider.hpp"
+#include "process/mapped_file.hpp"
 
 namespace ddprof {
 
 // A file by which a JIT compiler tells of its code. Anybody can leave a file of that name in /tmp, and could
-// name anything in it: it must belong to the user of the process and be a regular file. The reason of a
-// refusal (permission_denied) is to be told; not_found is the usual case.
+// name anything in it: it must belong to the user of the process, be a regular file, and be on no file system
+// that the user serves, for it is read on threads that must not hang. The reason of a refusal is to be told;
+// not_found is the usual case.
 class JitFile {
  public:
   // /tmp/perf-PID.map, with the number that the process has in its own namespace, as the process sees it;
   // then as we see it. A process that has ended must have been ours.
-  static Result<JitFile> open_perf_map(Pid pid);
+  static Result<JitFile> open_perf_map(PatientOpener& opener, Pid pid);
   // The jitdump that a process has mapped, as it sees it. To be opened when the mapping is seen: it stays
   // readable when the process ends.
-  static Result<JitFile> open_dump(Pid pid, Address mapping_start, Address mapping_end,
-                                   const FileIdentity& identity);
+  static Result<JitFile> open_dump(PatientOpener& opener, const MappedFile& file);
 
   [[nodiscard]] const std::string& path() const { return path_; }
   // As it is now: these files grow.
@@ -36,7 +37,7 @@ class JitFile {
 
  private:
   JitFile(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
-  static Result<JitFile> open(const std::string& path, std::uint32_t owner);
+  static Result<JitFile> open(PatientOpener& opener, const FileRequest& request);
 
   UniqueFd fd_;
   std::string path_;

@@ -78,7 +78,7 @@ void ProcessTable::map_into(Process& process, Address start, Address end, std::u
   } else {
     FileIdentity opened = identity;
     if (opened.path.ends_with(kDeleted)) opened.path.resize(opened.path.size() - kDeleted.size());
-    mapping.file = files_.find_or_open(process.pid, start, end, opened);
+    mapping.file = files_.find_or_open(process.pid, start, end, opened, process.user);
     const CodeFile& file = *files_.file(mapping.file);
     std::uint64_t as_mapped = start.value - file_offset;  // the best guess for a file that we cannot read
     mapping.bias = file.elf ? bias_of(*file.elf, start, file_offset).value_or(as_mapped) : as_mapped;

@@ -12,9 +12,12 @@ namespace {
 // Refuses every file and remembers what it was asked for.
 class NoFiles final : public FileProvider {
  public:
-  Result<MappedRegion> open(Pid, Address, Address, const FileIdentity& identity) override {
-    asked.push_back(identity.path);
-    return make_error(ErrorCode::not_found, "open {}: not in this test", identity.path);
+  Result<CodeImage> open(const MappedFile& file) override {
+    asked.push_back(file.identity.path);
+    return make_error(ErrorCode::not_found, "open {}: not in this test", file.identity.path);
+  }
+  Result<JitFile> open_jit_dump(const MappedFile&) override {
+    return make_error(ErrorCode::not_found, "not in this test");
   }
   std::vector<std::string> asked;
 };

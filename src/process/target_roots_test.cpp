@@ -12,8 +12,10 @@ namespace {
 
 TEST(TargetRoots, AreNoneForAProcessThatSeesWhatWeSee) {
   TargetRoots roots;
-  EXPECT_EQ(roots.find_or_open(Pid{::getpid()}), nullptr);
-  EXPECT_EQ(roots.find_or_open(Pid{0x7ffffff0}), nullptr);
+  EXPECT_EQ(roots.find_or_open(Pid{::getpid()}).value(), nullptr);
+  EXPECT_TRUE(sees_our_root(Pid{::getpid()}));
+  EXPECT_FALSE(roots.find_or_open(Pid{0x7ffffff0}));  // gone: nobody knows what it saw
+  EXPECT_FALSE(sees_our_root(Pid{0x7ffffff0}));
 }
 
 TEST(TargetRoots, StayOpenWhenTheProcessHasEnded) {
@@ -32,8 +34,9 @@ TEST(TargetRoots, StayOpenWhenTheProcessHasEnded) {
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   TargetRoots roots;
-  const auto root = roots.find_or_open(Pid{child});
-  EXPECT_EQ(roots.find_or_open(Pid{child}), root);
+  const auto root = roots.find_or_open(Pid{child}).value();
+  EXPECT_EQ(roots.find_or_open(Pid{child}).value(), root);
+  EXPECT_FALSE(sees_our_root(Pid{child}));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ASSERT_NE(root, nullptr);

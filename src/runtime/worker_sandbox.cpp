@@ -104,6 +104,12 @@ void allow_files(SyscallFilter& filter) {
                 SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_utimensat, SYS_umask});
 }
 
+// Files that another user names are opened with the rights of that user, by a thread that takes them on
+// (base/user_rights). Nobody has more rights by that.
+void allow_less_rights(SyscallFilter& filter) {
+  filter.allow({SYS_setgroups, SYS_setfsgid, SYS_setfsuid, SYS_capset});
+}
+
 // Descriptors can be told to send signals, to anybody; not by us.
 void allow_descriptor_flags(SyscallFilter& filter) {
   using Test = SyscallFilter::ArgumentTest;
@@ -170,9 +176,8 @@ void refuse_dangers(SyscallFilter& filter) {
   filter.refuse(EPERM, {SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_writev, SYS_unshare, SYS_setns,
                         SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_bpf, SYS_userfaultfd,
                         SYS_io_uring_setup, SYS_keyctl, SYS_add_key, SYS_request_key});
-  filter.refuse(
-      EPERM, {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid, SYS_setgroups,
-              SYS_setfsuid, SYS_setfsgid, SYS_capset, SYS_setpriority, SYS_setsid, SYS_setpgid});
+  filter.refuse(EPERM, {SYS_setuid, SYS_setgid, SYS_setreuid, SYS_setregid, SYS_setresuid, SYS_setresgid,
+                        SYS_setpriority, SYS_setsid, SYS_setpgid});
   filter.refuse(EPERM, {SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo, SYS_pidfd_send_signal,
                         SYS_pidfd_getfd, SYS_init_module, SYS_finit_module, SYS_delete_module, SYS_kexec_load,
                         SYS_reboot, SYS_swapon, SYS_swapoff, SYS_settimeofday, SYS_clock_settime,
@@ -191,6 +196,7 @@ Result<void> enter_worker_sandbox() {
   allow_waiting_and_talking(filter);
   allow_memory_and_threads(filter);
   allow_files(filter);
+  allow_less_rights(filter);
   allow_descriptor_flags(filter);
   allow_looking_around(filter);
   allow_own_affairs(filter);

@@ -21,9 +21,9 @@ std::string readable_offset(const CodeFile* file, std::uint64_t address) {
   return fmt::format("{}+{:#x}", file->base_name(), address);
 }
 
-Result<PerfMap> read_perf_map(Pid pid) {
+Result<PerfMap> read_perf_map(PatientOpener& opener, Pid pid) {
   constexpr std::size_t kMaxPerfMapBytes = 128U << 20U;
-  const JitFile file = TRY(JitFile::open_perf_map(pid));
+  const JitFile file = TRY(JitFile::open_perf_map(opener, pid));
   return PerfMap::parse(TRY(file.read_all(kMaxPerfMapBytes)));
 }
 
@@ -45,7 +45,7 @@ FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   }
   if (file.kind == CodeFile::Kind::jit && !symbols.is_fresh) {
     symbols.is_fresh = true;
-    auto map = read_perf_map(file.pid);
+    auto map = read_perf_map(opener_, file.pid);
     symbols.jit_problem = map || map.error().code == ErrorCode::not_found ? "" : map.error().message;
     symbols.jit_map = std::move(map).value_or({});
     if (auto dump = dumps_.find(to_int(file.pid)); dump != dumps_.end()) {

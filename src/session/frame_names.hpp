@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/frame.hpp"
+#include "base/patient_opener.hpp"
 #include "process/file_registry.hpp"
 #include "symbol/jit_dump.hpp"
 #include "symbol/kernel_names.hpp"
@@ -60,6 +61,7 @@ class FrameNames {
   Name kernel_name(std::uint64_t address);
 
   bool is_enabled_;
+  PatientOpener opener_;  // of perf maps
   absl::flat_hash_map<Frame, Name> names_;
   Name unstable_;                                        // of JIT code, which comes and goes
   absl::flat_hash_map<std::uint32_t, Symbols> symbols_;  // by FileId

@@ -8,7 +8,12 @@ namespace ddprof {
 namespace {
 
 Binary binary_of(const CodeFile& file) {
-  return {&*file.elf, file.build_id, file.path, file.root ? file.root->path() : ""};
+  return {.file = &*file.elf,
+          .build_id = file.build_id,
+          .path = file.path,
+          .root = file.root ? file.root->path() : "",
+          .owner = file.owner,
+          .rights = file.rights};
 }
 
 // How often pages that were read are given back: a debug file is often larger than what we may hold.

@@ -113,8 +113,8 @@ NamedModule& SourceReader::Work::module_of(const Wanted& wanted) {
   NamedModule& module = entry->second;
   if (!is_new) return module;
   module.file = wanted.file;
-  if (!folder.is_open() || wanted.file->build_id.empty()) return module;
-  const std::string key = wanted.file->build_id.hex();
+  const std::string key = wanted.file->cache_key();
+  if (!folder.is_open() || key.empty()) return module;
   auto image = folder.read(key);
   if (!image) return module;
   module.names = CodeNames::from_image(*std::move(image), key).value_or({});
@@ -123,9 +123,8 @@ NamedModule& SourceReader::Work::module_of(const Wanted& wanted) {
 }
 
 void SourceReader::Work::save(const NamedModule& module) const {
-  if (!folder.is_open() || !module.is_kept || module.file->build_id.empty() || !module.names.has_news())
-    return;
-  const std::string key = module.file->build_id.hex();
+  const std::string key = module.file->cache_key();
+  if (!folder.is_open() || !module.is_kept || key.empty() || !module.names.has_news()) return;
   // A disk without room costs the next run some time, and nothing else.
   std::ignore = folder.write(key, module.names.image(key));
 }

@@ -1,0 +1,219 @@
+"""Files that another user has made, or only names: they are opened with that user's rights, below that user's root, and regular files
+alone; what they say is believed about that user's code, and they cost others nothing."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import unittest
+
+import harness
+import neighbours
+import pprof
+from neighbours import HOSTILE, VICTIM
+
+SOURCE = """
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+__attribute__((noinline, noclone)) void %s(void) { for (int i = 0; i < 20000; ++i) sink += (unsigned long)i; }
+int main(int argc, char** argv) {
+  if (argc < 2) return pause();
+  const time_t end = time(0) + atoi(argv[1]);
+  while (time(0) < end) %s();
+  return 0;
+}
+"""
+
+
+class HostilePaths(harness.SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        if not harness.IS_ROOT:
+            raise unittest.SkipTest("becoming other users needs root")
+        super().setUpClass()
+
+    def place(self, name, uid=HOSTILE):
+        """A folder of this user."""
+        path = self.path(name)
+        os.makedirs(path, exist_ok=True)
+        os.chown(path, uid, uid)
+        return path
+
+    def build(self, folder, name, flags=(), uid=HOSTILE):
+        """A program of this user that spends so many seconds in the function `name`, or sleeps; compiled in that folder."""
+        with open(os.path.join(folder, "program.c"), "w") as file:
+            file.write(SOURCE % (name, name))
+        subprocess.run(["gcc", "-O1", "-g", *flags, "program.c", "-o", "program"], cwd=folder, check=True)
+        for entry in os.listdir(folder):
+            os.chown(os.path.join(folder, entry), uid, uid)
+        return os.path.join(folder, "program")
+
+    def profile(self, *options, seconds=3, timeout=120):
+        path = self.path("%d.pb.gz" % next(self.numbers))
+        result = self.ddprof(*options, "-d", str(seconds), "-O", path, timeout=timeout)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return harness.Recording(result, path)
+
+    def ways(self, pid, program):
+        """The profile of the process as -p, -g and the wrapper of root see it; the last runs the program anew."""
+        yield "-p", self.profile("-p", str(pid))
+        yield "-g", self.profile("-g")
+        yield "record", self.record(neighbours.as_user(HOSTILE, [program, "2"]))
+
+    def names_of(self, recording, pid=None):
+        return {name for sample in recording.samples() if pid is None or sample.labels.get(harness.PROCESS_ID) == pid
+                for name in sample.stack}
+
+    @contextlib.contextmanager
+    def fifo_with_writer(self, path):
+        """A FIFO that root alone may read, and a writer of root that waits for its reader in open(): with any reader it goes on, and ends."""
+        os.mkfifo(path, 0o600)
+        writer = subprocess.Popen(["sh", "-c", "echo secret >'%s'" % path])
+        try:
+            call = "/proc/%d/syscall" % writer.pid
+            harness.wait_for(lambda: harness.read_text(call).startswith("257 "), 10, "the writer to wait in openat()")
+            yield writer
+        finally:
+            writer.kill()
+            writer.wait()
+
+    def test_a_fifo_that_only_root_may_read_keeps_its_writer_waiting(self):
+        for kind in ("dwo", "debuglink"):
+            with self.subTest(kind):
+                folder = self.place("fifo_" + kind)
+                secret = self.path("secret_" + kind)
+                os.mkdir(secret, 0o700)
+                if kind == "dwo":
+                    program = self.build(folder, "spin_fifo", ["-gsplit-dwarf", "-fdebug-prefix-map=%s=%s" % (folder, secret)])
+                    (unit,) = [name for name in os.listdir(folder) if name.endswith(".dwo")]
+                    os.unlink(os.path.join(folder, unit))
+                    fifo = os.path.join(secret, unit)
+                else:
+                    program = self.build(folder, "spin_fifo")
+                    subprocess.run("objcopy --only-keep-debug program x.debug && strip program && objcopy --add-gnu-debuglink=x.debug program && "
+                                   "rm x.debug && ln -s '%s/x.debug' x.debug" % secret, shell=True, cwd=folder, check=True)
+                    fifo = os.path.join(secret, "x.debug")
+                with self.fifo_with_writer(fifo) as writer, neighbours.running(HOSTILE, [program, "100"]) as process:
+                    for way, _ in self.ways(process.pid, program):
+                        self.assertIsNone(writer.poll(), "%s: the writer has met a reader" % way)
+
+    def test_a_debug_file_that_only_root_may_read_is_not_read(self):
+        folder = self.place("private")
+        secret = self.path("only_root")
+        os.mkdir(secret, 0o700)
+        program = self.build(folder, "spin_private")
+        # The same function under another name, in debug information that only root may read.
+        subprocess.run("objcopy --only-keep-debug --redefine-sym spin_private=spin_of_root program '%s/x.debug' && strip program && "
+                       "cp '%s/x.debug' x.debug && objcopy --add-gnu-debuglink=x.debug program && rm x.debug && ln -s '%s/x.debug' x.debug" %
+                       (secret, secret, secret), shell=True, cwd=folder, check=True)
+        with neighbours.running(HOSTILE, [program, "100"]) as process:
+            for way, recording in self.ways(process.pid, program):
+                self.assertGreater(recording.count(), 0, way)
+                self.assertNotIn("spin_of_root", self.names_of(recording), way)
+        # What that user may read is read.
+        os.chmod(secret, 0o755)
+        with neighbours.running(HOSTILE, [program, "100"]) as process:
+            self.assertIn("spin_of_root", self.names_of(self.profile("-p", str(process.pid))))
+
+    def test_devices_and_files_of_the_kernel_are_not_opened(self):
+        folder = self.place("devices")
+        program = self.build(folder, "spin_devices", ["-gsplit-dwarf"])
+        (unit,) = [name for name in os.listdir(folder) if name.endswith(".dwo")]
+        for target in ("/dev/zero", "/proc/kcore", "/sys/kernel/notes"):
+            with self.subTest(target):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(os.path.join(folder, unit))
+                os.symlink(target, os.path.join(folder, unit))
+                with neighbours.running(HOSTILE, [program, "100"]) as process:
+                    recording = self.profile("-p", str(process.pid), seconds=2)
+                    self.assertIn("spin_devices", self.names_of(recording, process.pid))
+
+    def test_a_name_does_not_lead_out_of_the_root_of_the_process(self):
+        """Debug information beside the program's path in our root says nothing about a process that has another one."""
+        root = self.path("jail")
+        path = self.path("app")
+        folder = root + path
+        for place in (folder, path):
+            os.makedirs(place)
+        program = self.build(folder, "spin_jailed", ["-static"])
+        subprocess.run("objcopy --only-keep-debug --redefine-sym spin_jailed=spin_outside program '%s/x.debug' && strip program && "
+                       "cp '%s/x.debug' . && objcopy --add-gnu-debuglink=x.debug program && rm x.debug" % (path, path),
+                       shell=True, cwd=folder, check=True)
+        program = os.path.join(path, "program")
+        with neighbours.running(0, ["chroot", "--userspec=%d:%d" % (HOSTILE, HOSTILE), root, program, "100"]) as process:
+            harness.wait_for(lambda: os.readlink("/proc/%d/exe" % process.pid).endswith("app/program"), 10, "the program to start")
+            for way in (["-p", str(process.pid)], ["-g"]):
+                recording = self.profile(*way)
+                self.assertNotIn("spin_outside", self.names_of(recording, process.pid), way)
+
+    def test_a_copied_build_id_names_nothing_of_another_user(self):
+        """HOSTILE runs first, with the build id of VICTIM's and of root's service."""
+        build_id = ["-Wl,--build-id=0x" + "1234567890" * 4]
+        false = self.build(self.place("false"), "spin_false", build_id)
+        right = self.build(self.place("right", VICTIM), "spin_right", build_id, uid=VICTIM)
+        roots = self.build(self.place("roots", 0), "spin_roots", build_id, uid=0)
+        for order in ((HOSTILE, VICTIM, 0), (HOSTILE, 0, VICTIM)):
+            with self.subTest(order), contextlib.ExitStack() as stack:
+                pids = {}
+                for uid, program, name in sorted([(HOSTILE, false, "spin_false"), (VICTIM, right, "spin_right"), (0, roots, "spin_roots")],
+                                                 key=lambda one: order.index(one[0])):
+                    process = stack.enter_context(neighbours.running(uid, [program, "100"]))
+                    pids[process.pid] = name
+                recording = self.profile("-g", seconds=4)
+                for pid, name in list(pids.items())[1:]:
+                    names = self.names_of(recording, pid)
+                    self.assertIn(name, names)
+                    self.assertNotIn("spin_false", names)
+
+    def test_names_cached_from_a_copied_build_id_stay_with_their_owner(self):
+        build_id = ["-Wl,--build-id=0x" + "abcdef7890" * 4]
+        false = self.build(self.place("cached_false"), "spin_false", build_id)
+        right = self.build(self.place("cached_right", VICTIM), "spin_right", build_id, uid=VICTIM)
+        for uid, program, name in ((HOSTILE, false, "spin_false"), (VICTIM, right, "spin_right")):
+            with neighbours.running(uid, [program, "100"]) as process:
+                names = self.names_of(self.profile("-p", str(process.pid)), process.pid)
+            self.assertIn(name, names)
+        self.assertNotIn("spin_false", names)
+
+    @staticmethod
+    def hangs(pid):
+        """Whether a thread of this process waits for a file system that does not answer."""
+        with contextlib.suppress(OSError):
+            return any("fuse" in harness.read_text("/proc/%d/task/%s/stack" % (pid, task)) for task in os.listdir("/proc/%d/task" % pid))
+        return False
+
+    def test_twenty_hanging_mounts_cost_others_nothing(self):
+        split = shutil.copy(self.puppet("split"), self.path("victims_split"))
+        os.chown(split, VICTIM, VICTIM)
+        source = self.path("programs")
+        os.mkdir(source)
+        self.build(source, "spin_hung", ["-static"])
+        with contextlib.ExitStack() as stack:
+            mounts = [stack.enter_context(neighbours.HangingMount(self.puppet("hanging_fs"), self.path("mount%d" % i), source, HOSTILE)) for i in range(20)]
+            for mount in mounts:
+                stack.enter_context(neighbours.running(HOSTILE, [os.path.join(mount.point, "program")]))  # which sleeps
+            for mount in mounts:
+                mount.hang()
+            path = self.path("hung.pb.gz")
+            profiler = subprocess.Popen([self.binary, "-g", "-d", "8", "-O", path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment())
+            try:
+                # Its files are opened after those that hang.
+                harness.wait_for(lambda: any(self.hangs(pid) for pid in harness.processes_of(self.binary)), 20, "the profiler to meet a mount that hangs")
+                with neighbours.running(VICTIM, [split, "1", "30"]) as victim:
+                    _, stderr = profiler.communicate(timeout=100)
+                    pid = victim.pid
+            finally:
+                for mount in mounts:
+                    mount.go()
+                profiler.kill()
+                profiler.wait()
+        self.assertEqual(profiler.returncode, 0, stderr)
+        shares, total = neighbours.shares_of_split(pprof.read(path), pid)
+        self.assertGreater(total, 0)
+        self.assertGreater(sum(shares), 0.99, stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
