@@ -59,10 +59,22 @@ SyscallFilter& SyscallFilter::refuse(int error_number, std::initializer_list<lon
 }
 
 SyscallFilter& SyscallFilter::allow_if_any(long call, std::initializer_list<ArgumentTest> tests) {
+  std::vector<Alternative> alternatives;
+  for (const ArgumentTest& test : tests) alternatives.push_back({test});
+  return allow_if_any(call, alternatives);
+}
+
+SyscallFilter& SyscallFilter::allow_if_any(long call, const std::vector<Alternative>& alternatives) {
+  constexpr std::size_t kTestLength = 3;
   std::vector<sock_filter> decision;
-  for (const ArgumentTest& test : tests) {
-    decision.insert(decision.end(), {load(argument_offset(test.argument)), keep_bits(test.mask),
-                                     skip_unless_equal(test.value, 1), answer(SECCOMP_RET_ALLOW)});
+  for (const Alternative& alternative : alternatives) {
+    std::size_t left = alternative.size() * kTestLength + 1;  // of this alternative
+    for (const ArgumentTest& test : alternative) {
+      left -= kTestLength;
+      decision.insert(decision.end(), {load(argument_offset(test.argument)), keep_bits(test.mask),
+                                       skip_unless_equal(test.value, left)});
+    }
+    decision.push_back(answer(SECCOMP_RET_ALLOW));
   }
   decision.push_back(refusal(EPERM));
   add_rule(call, decision);

@@ -27,6 +27,9 @@ class SyscallFilter {
   SyscallFilter& refuse(int error_number, std::initializer_list<long> calls);
   // Allowed when one of the tests holds, else not permitted.
   SyscallFilter& allow_if_any(long call, std::initializer_list<ArgumentTest> tests);
+  // Allowed when all tests of one of the alternatives hold.
+  using Alternative = std::vector<ArgumentTest>;
+  SyscallFilter& allow_if_any(long call, const std::vector<Alternative>& alternatives);
 
   // For all threads of this process, and for good. Needs no_new_privs, or CAP_SYS_ADMIN.
   Result<void> install() &&;

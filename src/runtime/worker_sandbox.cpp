@@ -1,5 +1,6 @@
 #include "runtime/worker_sandbox.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
@@ -10,8 +11,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/read_file.hpp"
 #include "runtime/privileges.hpp"
 #include "runtime/syscall_filter.hpp"
 
@@ -49,7 +57,6 @@ void allow_memory_and_threads(SyscallFilter& filter) {
                 SYS_set_robust_list,
                 SYS_get_robust_list,
                 SYS_set_tid_address,
-                SYS_memfd_create,
                 SYS_mincore,
                 SYS_sched_yield,
                 SYS_sched_getaffinity,
@@ -58,9 +65,8 @@ void allow_memory_and_threads(SyscallFilter& filter) {
                 SYS_getcpu,
                 SYS_exit,
                 SYS_exit_group});
-  // Libraries may be loaded (name services do), but no code is made.
-  filter.allow_if_any(SYS_mmap, {{.argument = 2, .mask = PROT_EXEC, .value = 0},
-                                 {.argument = 3, .mask = MAP_ANONYMOUS, .value = 0}});
+  // No code is made, and none is loaded: a file can be written first. See load_name_services().
+  filter.allow_if_any(SYS_mmap, {{.argument = 2, .mask = PROT_EXEC, .value = 0}});
   filter.allow_if_any(SYS_mprotect, {{.argument = 2, .mask = PROT_EXEC, .value = 0}});
   // Threads yes, processes no. What clone3 is asked for lies in memory, out of sight: who is told that there
   // is no such call asks clone.
@@ -105,7 +111,8 @@ void allow_files(SyscallFilter& filter) {
 }
 
 // Files that another user names are opened with the rights of that user, by a thread that takes them on
-// (base/user_rights). Nobody has more rights by that.
+// (base/user_rights): of all calls in this list, those that open files alone go by these. Capabilities can
+// only be given up: the process has none that it does not use.
 void allow_less_rights(SyscallFilter& filter) {
   filter.allow({SYS_setgroups, SYS_setfsgid, SYS_setfsuid, SYS_capset});
 }
@@ -128,12 +135,18 @@ void allow_waiting_and_talking(SyscallFilter& filter) {
                 SYS_timer_settime,  SYS_timer_delete,    SYS_signalfd4,       SYS_pidfd_open,
                 SYS_nanosleep,      SYS_clock_nanosleep, SYS_clock_gettime,   SYS_clock_getres,
                 SYS_gettimeofday,   SYS_restart_syscall});
-  filter.allow({SYS_connect, SYS_bind, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg,
-                SYS_recvmmsg, SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_setsockopt, SYS_getsockopt,
+  filter.allow({SYS_connect, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg,
+                SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_setsockopt, SYS_getsockopt,
                 SYS_socketpair});
-  // Agents, servers, and how the C library learns which addresses the machine has.
-  filter.allow_if_any(SYS_socket,
-                      {{.value = AF_UNIX}, {.value = AF_INET}, {.value = AF_INET6}, {.value = AF_NETLINK}});
+  // Agents and servers, nothing raw. The C library asks netlink which addresses the machine has, and does
+  // without: it would be the way to change them.
+  constexpr std::uint32_t kType = 0xf;  // SOCK_TYPE_MASK of the kernel; the rest are flags
+  std::vector<SyscallFilter::Alternative> sockets;
+  for (const std::uint32_t family : {AF_UNIX, AF_INET, AF_INET6}) {
+    for (const std::uint32_t type : {SOCK_STREAM, SOCK_DGRAM})
+      sockets.push_back({{.argument = 0, .value = family}, {.argument = 1, .mask = kType, .value = type}});
+  }
+  filter.allow_if_any(SYS_socket, sockets);
 }
 
 void allow_looking_around(SyscallFilter& filter) {
@@ -187,9 +200,29 @@ void refuse_dangers(SyscallFilter& filter) {
 #endif
 }
 
+// Where names of hosts come from beyond what the C library has built in ("files" and "dns", as of 2.34):
+// systemd, mDNS, a directory. Their libraries are loaded when a name is looked up, which is too late then.
+void load_name_services(std::string_view settings) {
+  while (!settings.empty()) {
+    const std::string_view line = settings.substr(0, settings.find('\n'));
+    settings.remove_prefix(std::min(line.size() + 1, settings.size()));
+    constexpr std::string_view kHosts = "hosts:";
+    if (!line.starts_with(kHosts)) continue;
+    std::istringstream words{std::string(line.substr(kHosts.size()))};
+    for (std::string word; words >> word;) {
+      const bool is_name = std::all_of(word.begin(), word.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '_';  // what is in brackets is no name
+      });
+      if (is_name && word != "files" && word != "dns")
+        ::dlopen(("libnss_" + word + ".so.2").c_str(), RTLD_NOW);
+    }
+  }
+}
+
 }  // namespace
 
 Result<void> enter_worker_sandbox() {
+  load_name_services(read_file("/etc/nsswitch.conf").value_or(""));
   TRY(forbid_new_privileges());
   SyscallFilter filter;
   // What is used most is tried first, for kernels before 5.11, which do not remember the answers.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -11,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -24,6 +26,7 @@
 
 #include "base/read_file.hpp"
 #include "base/scratch_fixture.hpp"
+#include "base/unique_fd.hpp"
 #include "runtime/in_child_fixture.hpp"
 
 namespace ddprof {
@@ -153,6 +156,8 @@ TEST_F(WorkerSandbox, KeepsItsIdentityAndItsView) {
 TEST_F(WorkerSandbox, AsksTheKernelForNothingThatRuns) {
   EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_bpf, 0, nullptr, 0); }), "EPERM");
   EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_finit_module, -1, "", 0); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_io_uring_setup, 1, nullptr); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_userfaultfd, 0); }), "EPERM");
 }
 
 TEST_F(WorkerSandbox, MakesNoCode) {
@@ -162,10 +167,51 @@ TEST_F(WorkerSandbox, MakesNoCode) {
   };
   EXPECT_EQ(in_sandbox([&] { return map(PROT_READ | PROT_WRITE); }), "done");
   EXPECT_EQ(in_sandbox([&] { return map(PROT_READ | PROT_EXEC); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::memfd_create("code", 0)); }), "ENOSYS");
   void* page = ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT_EQ(in_sandbox([&] { return static_cast<long>(::mprotect(page, 4096, PROT_READ | PROT_EXEC)); }),
             "EPERM");
   ::munmap(page, 4096);
+}
+
+// A file can be written first, or be somebody else's.
+TEST_F(WorkerSandbox, LoadsNoCode) {
+  ScratchFolder folder;
+  folder.write("code", std::string(4096, '\xc3'));
+  auto map = [&](int protection, int flags) {
+    const UniqueFd fd(::open(folder.path("code").c_str(), O_RDONLY | O_CLOEXEC));
+    return ::mmap(nullptr, 4096, protection, flags, fd.get(), 0) == MAP_FAILED ? -1L : 0L;
+  };
+  EXPECT_EQ(in_sandbox([&] { return map(PROT_READ, MAP_PRIVATE); }), "done");
+  EXPECT_EQ(in_sandbox([&] { return map(PROT_READ | PROT_EXEC, MAP_PRIVATE); }), "EPERM");
+  EXPECT_EQ(in_sandbox([&] { return map(PROT_READ | PROT_EXEC, MAP_SHARED); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_pkey_mprotect, nullptr, 0, PROT_EXEC, -1); }), "ENOSYS");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_shmat, 0, nullptr, SHM_EXEC); }), "ENOSYS");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_personality, 0x0400000); }), "ENOSYS");  // READ_IMPLIES_EXEC
+}
+
+TEST_F(WorkerSandbox, OpensNothingRawAndNoNetlink) {
+  auto socket = [](int family, int type, int protocol) {
+    return in_sandbox([=] { return static_cast<long>(::socket(family, type | SOCK_CLOEXEC, protocol)); });
+  };
+  for (int protocol = 0; protocol < 23; ++protocol)
+    EXPECT_EQ(socket(AF_NETLINK, SOCK_RAW, protocol), "EPERM") << protocol;
+  EXPECT_EQ(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), "EPERM");
+  EXPECT_EQ(socket(AF_INET6, SOCK_RAW, IPPROTO_RAW), "EPERM");
+  EXPECT_EQ(socket(AF_UNIX, SOCK_SEQPACKET, 0), "EPERM");
+  EXPECT_EQ(socket(AF_VSOCK, SOCK_STREAM, 0), "EPERM");
+  EXPECT_EQ(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), "done");
+  EXPECT_EQ(socket(AF_UNIX, SOCK_DGRAM, 0), "done");
+  EXPECT_EQ(in_sandbox([] { return static_cast<long>(::bind(0, nullptr, 0)); }), "ENOSYS");
+}
+
+// Files are opened with the rights of the process that names them, by a thread of its own.
+TEST_F(WorkerSandbox, TakesOnTheRightsOfAnotherUserForFilesAlone) {
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_setfsuid, ::geteuid()); }), "done");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_setfsgid, ::getegid()); }), "done");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_setreuid, -1, -1); }), "EPERM");
+  EXPECT_EQ(in_sandbox([] { return ::syscall(SYS_setgroups, -1, nullptr); }),
+            ::geteuid() == 0 ? "EINVAL" : "EPERM");
 }
 
 TEST_F(WorkerSandbox, TalksToAgentsButDoesNotListen) {
