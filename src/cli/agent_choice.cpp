@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -71,8 +72,8 @@ namespace {
 auto published_identity(const Options& options, Pid target) {
   const bool has_service = was_named(options, "service");
   const bool has_runtime_id = was_named(options, "runtime-id");
-  return [=](DatadogIdentity identity) {
-    const auto context = read_process_context(target);
+  return [=, memory = std::make_shared<ForeignMemory>()](DatadogIdentity identity) {
+    const auto context = read_process_context(target, *memory);
     if (!context) return identity;
     auto take = [&](std::string& field, bool is_chosen, const char* name) {
       if (std::string text = context->text(name); !is_chosen && !text.empty()) field = std::move(text);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,7 +25,11 @@ class HostIdentities {
   using Clock = std::chrono::steady_clock;
   using Read = std::function<std::optional<ProcessIdentity>(Pid)>;
 
-  explicit HostIdentities(Read read = read_process_identity) : read_(std::move(read)) {}
+  explicit HostIdentities(Read read) : read_(std::move(read)) {}
+  HostIdentities()
+      : HostIdentities([memory = std::make_shared<ForeignMemory>()](Pid pid) {
+          return read_process_identity(pid, *memory);
+        }) {}
 
   std::vector<ShareIdentity> identify(std::span<const SampleOrigin> origins, Clock::time_point now);
 

@@ -1,7 +1,5 @@
 #include "process/process_context.hpp"
 
-#include <sys/uio.h>
-
 #include <array>
 #include <cstring>
 
@@ -104,9 +102,9 @@ bool add_resource(std::string_view message, ProcessContext& context) {
   return !reader.is_failed();
 }
 
-std::optional<ProcessContextHead> read_head(Pid pid, Address at) {
+std::optional<ProcessContextHead> read_head(Pid pid, Address at, ForeignMemory& memory) {
   std::array<std::byte, kProcessContextHeadBytes> bytes{};
-  if (!read_process_memory(pid, at, bytes)) return std::nullopt;
+  if (memory.read(pid, at, bytes) != bytes.size()) return std::nullopt;
   auto head = parse_process_context_head(bytes);
   return head ? std::optional(*head) : std::nullopt;
 }
@@ -168,32 +166,27 @@ std::optional<Address> find_process_context(std::string_view maps) {
   return std::nullopt;
 }
 
-bool read_process_memory(Pid pid, Address from, std::span<std::byte> to) {
-  const iovec local{to.data(), to.size()};
-  const iovec remote{reinterpret_cast<void*>(from.value), to.size()};
-  return ::process_vm_readv(to_int(pid), &local, 1, &remote, 1, 0) == static_cast<ssize_t>(to.size());
-}
-
-bool is_still_published(Pid pid, const PublishedContext& known) {
-  const auto head = read_head(pid, known.at);
+bool is_still_published(Pid pid, const PublishedContext& known, ForeignMemory& memory) {
+  const auto head = read_head(pid, known.at, memory);
   return head && head->published_at == known.published_at;
 }
 
-std::optional<ProcessContext> read_process_context(Pid pid) {
-  auto published = read_published_context(pid);
+std::optional<ProcessContext> read_process_context(Pid pid, ForeignMemory& memory) {
+  auto published = read_published_context(pid, memory);
   return published ? std::optional(std::move(published->context)) : std::nullopt;
 }
 
-std::optional<PublishedContext> read_published_context(Pid pid) {
+std::optional<PublishedContext> read_published_context(Pid pid, ForeignMemory& memory) {
   const auto maps = read_file(fmt::format("/proc/{}/maps", to_int(pid)));
   const auto at = maps ? find_process_context(*maps) : std::nullopt;
   constexpr int kAttempts = 3;  // it may be updated while we read
   for (int attempt = 0; at && attempt < kAttempts; ++attempt) {
-    const auto head = read_head(pid, *at);
+    const auto head = read_head(pid, *at, memory);
     if (!head) return std::nullopt;
     std::string payload(head->payload_bytes, '\0');
-    if (!read_process_memory(pid, head->payload, std::as_writable_bytes(std::span(payload)))) continue;
-    const auto again = read_head(pid, *at);
+    if (memory.read(pid, head->payload, std::as_writable_bytes(std::span(payload))) != payload.size())
+      continue;
+    const auto again = read_head(pid, *at, memory);
     if (!again || again->published_at != head->published_at) continue;
     auto context = parse_process_context(payload);
     if (!context) return std::nullopt;

@@ -10,6 +10,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "process/foreign_memory.hpp"
 
 namespace ddprof {
 
@@ -46,14 +47,11 @@ struct PublishedContext {
   std::uint64_t published_at = 0;
   ProcessContext context;
 };
-std::optional<PublishedContext> read_published_context(Pid pid);
+std::optional<PublishedContext> read_published_context(Pid pid, ForeignMemory& memory);
 // Whether the process still publishes this one; much cheaper than to look for it.
-bool is_still_published(Pid pid, const PublishedContext& known);
-
-// Copies memory of a process. False: it is not all there, or we may not look.
-bool read_process_memory(Pid pid, Address from, std::span<std::byte> to);
+bool is_still_published(Pid pid, const PublishedContext& known, ForeignMemory& memory);
 
 // None: it publishes nothing, or we may not look.
-std::optional<ProcessContext> read_process_context(Pid pid);
+std::optional<ProcessContext> read_process_context(Pid pid, ForeignMemory& memory);
 
 }  // namespace ddprof

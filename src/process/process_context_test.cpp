@@ -13,6 +13,11 @@
 namespace ddprof {
 namespace {
 
+std::optional<ProcessContext> read_own_context() {
+  ForeignMemory memory;
+  return read_process_context(Pid{::getpid()}, memory);
+}
+
 std::string attribute(const std::string& key, const std::string& value) {
   std::string text;
   protozero::pbf_writer(text).add_string(otlp_field::kText, value);
@@ -82,7 +87,7 @@ class Publisher {
 
 TEST(ProcessContext, IsReadFromAProcessThatPublishesIt) {
   const Publisher publisher(shop_context());
-  const auto context = read_process_context(Pid{::getpid()});
+  const auto context = read_own_context();
   ASSERT_TRUE(context);
   EXPECT_EQ(context->text("service.name"), "shop");
   EXPECT_EQ(context->text("service.instance.id"), "7c0f");
@@ -93,23 +98,23 @@ TEST(ProcessContext, IsReadFromAProcessThatPublishesIt) {
 TEST(ProcessContext, IsNotBelievedWhileItIsWrittenOrFromAnotherVersion) {
   Publisher publisher(shop_context());
   publisher.write(16, std::uint64_t{0});
-  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+  EXPECT_FALSE(read_own_context());
   publisher.write(16, std::uint64_t{2});
-  EXPECT_TRUE(read_process_context(Pid{::getpid()}));
+  EXPECT_TRUE(read_own_context());
   publisher.write(8, std::uint32_t{1});
-  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+  EXPECT_FALSE(read_own_context());
 }
 
 TEST(ProcessContext, OfAWildSizeOrPlaceIsNone) {
   Publisher publisher(shop_context());
   publisher.write(12, std::uint32_t{1} << 30U);
-  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+  EXPECT_FALSE(read_own_context());
   publisher.write(12, std::uint32_t{16});
   publisher.write(24, std::uint64_t{16});
-  EXPECT_FALSE(read_process_context(Pid{::getpid()}));
+  EXPECT_FALSE(read_own_context());
 }
 
-TEST(ProcessContext, IsNoneWhereNothingIsPublished) { EXPECT_FALSE(read_process_context(Pid{::getpid()})); }
+TEST(ProcessContext, IsNoneWhereNothingIsPublished) { EXPECT_FALSE(read_own_context()); }
 
 TEST(ProcessContext, IsFoundByItsNameInAnyOfItsForms) {
   const std::string line = "7f0000001000-7f0000002000 rw-p 00000000 00:01 42                         ";

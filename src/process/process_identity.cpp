@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <utility>
 
-#include "base/read_file.hpp"
 #include "process/confinement.hpp"
 #include "process/service_name.hpp"
 
@@ -52,11 +51,11 @@ ProcessIdentity said_identity(std::string_view environment, const ProcessContext
   return identity;
 }
 
-std::optional<ProcessIdentity> read_process_identity(Pid pid) {
-  const auto environment = read_file(fmt::format("/proc/{}/environ", to_int(pid)), kMostVariableBytes);
+std::optional<ProcessIdentity> read_process_identity(Pid pid, ForeignMemory& memory) {
+  const auto environment = memory.read_file(pid, "environ", kMostVariableBytes);
   if (!environment) return std::nullopt;
-  ProcessIdentity identity = said_identity(*environment, read_process_context(pid).value_or(ProcessContext()),
-                                           read_executable_name(pid));
+  ProcessIdentity identity = said_identity(
+      *environment, read_process_context(pid, memory).value_or(ProcessContext()), read_executable_name(pid));
   if (const auto confinement = read_confinement(pid)) identity.container_id = confinement->container_id;
   identity.entity_id = read_entity_id(pid);
   return identity;

@@ -30,6 +30,6 @@ ProcessIdentity said_identity(std::string_view environment, const ProcessContext
                               std::string_view executable);
 
 // None: it is gone, or we may not look.
-std::optional<ProcessIdentity> read_process_identity(Pid pid);
+std::optional<ProcessIdentity> read_process_identity(Pid pid, ForeignMemory& memory);
 
 }  // namespace ddprof

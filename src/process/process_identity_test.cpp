@@ -52,10 +52,11 @@ TEST(ProcessIdentity, LeavesOutWhatIsNotFitForAHeader) {
 }
 
 TEST(ProcessIdentity, IsReadOfALivingProcessOnly) {
-  const auto own = read_process_identity(Pid{::getpid()});
+  ForeignMemory memory;
+  const auto own = read_process_identity(Pid{::getpid()}, memory);
   ASSERT_TRUE(own.has_value());
   EXPECT_FALSE(own->program.empty());
-  EXPECT_FALSE(read_process_identity(Pid{0x3fffff}).has_value());
+  EXPECT_FALSE(read_process_identity(Pid{0x3fffff}, memory).has_value());
 }
 
 }  // namespace

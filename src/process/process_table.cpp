@@ -128,6 +128,7 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
       }
     }
     process.incarnation++;
+    memory_.forget(pid);
     process.threads.clear();
     process.space = std::make_shared<AddressSpace>();
     process.generation = ++last_generation_;
@@ -149,7 +150,9 @@ void ProcessTable::exit(Pid pid, Tid tid) {
   if (auto thread = process.threads.find(to_int(tid)); thread != process.threads.end())
     thread->second.has_ended = true;
   if (process.living_threads > 0) process.living_threads--;
-  if (process.living_threads == 0) process.has_ended = true;
+  if (process.living_threads > 0) return;
+  process.has_ended = true;
+  memory_.forget(pid);
 }
 
 bool ProcessTable::backfill(Process& process) {
@@ -198,7 +201,7 @@ Process& ProcessTable::find_or_read(Pid pid) {
 }
 
 void ProcessTable::read_service(Process& process) {
-  if (!process.service) process.service = read_service_name(process.pid, process.inherited);
+  if (!process.service) process.service = read_service_name(process.pid, process.inherited, memory_);
 }
 
 void ProcessTable::read_user(Process& process) {

@@ -13,6 +13,7 @@
 #include "process/address_space.hpp"
 #include "process/confinement.hpp"
 #include "process/file_registry.hpp"
+#include "process/foreign_memory.hpp"
 #include "process/service_name.hpp"
 
 namespace ddprof {
@@ -90,6 +91,8 @@ class ProcessTable {
 
   // Records are missing: some may have told of an end.
   void note_lost_records() { has_lost_records_ = true; }
+  // Through which the memory of the processes is read.
+  [[nodiscard]] ForeignMemory& memory() { return memory_; }
   // Forgets ended processes and threads, after their period has been closed, and files that nobody maps any
   // more.
   void forget_ended();
@@ -111,6 +114,7 @@ class ProcessTable {
 
   FileRegistry& files_;
   Follows follows_;
+  ForeignMemory memory_;
   absl::flat_hash_map<std::int32_t, std::unique_ptr<Process>> processes_;
   std::uint64_t last_generation_ = 0;
   bool has_lost_records_ = false;

@@ -84,8 +84,9 @@ std::string read_variable(Pid pid, std::string_view name) {
   return std::string(environment ? variable_in_environment(*environment, name) : "");
 }
 
-std::shared_ptr<const ServiceName> read_service_name(Pid pid, std::shared_ptr<const ServiceName> inherited) {
-  const auto environment = read_file(fmt::format("/proc/{}/environ", to_int(pid)), kMaxEnvironmentBytes);
+std::shared_ptr<const ServiceName> read_service_name(Pid pid, std::shared_ptr<const ServiceName> inherited,
+                                                     ForeignMemory& memory) {
+  const auto environment = memory.read_file(pid, "environ", kMaxEnvironmentBytes);
   ServiceName service;
   if (environment) service.name = service_in_environment(*environment);
   service.is_configured = !service.name.empty();

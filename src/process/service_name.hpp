@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/ids.hpp"
+#include "process/foreign_memory.hpp"
 
 namespace ddprof {
 
@@ -37,6 +38,7 @@ std::string read_executable_name(Pid pid);
 
 // As it is now. `inherited` (null: nothing) holds when the process is gone already, or may not be looked
 // into.
-std::shared_ptr<const ServiceName> read_service_name(Pid pid, std::shared_ptr<const ServiceName> inherited);
+std::shared_ptr<const ServiceName> read_service_name(Pid pid, std::shared_ptr<const ServiceName> inherited,
+                                                     ForeignMemory& memory);
 
 }  // namespace ddprof

@@ -104,23 +104,26 @@ class ExecutedChild {
 
 TEST(ServiceName, IsReadFromTheEnvironmentOfALivingProcess) {
   const ExecutedChild child("DD_SERVICE=checkout");
-  const auto service = read_service_name(child.pid(), nullptr);
+  ForeignMemory memory;
+  const auto service = read_service_name(child.pid(), nullptr, memory);
   EXPECT_EQ(service->name, "checkout");
   EXPECT_TRUE(service->is_configured);
 }
 
 TEST(ServiceName, WithoutOneItIsTheExecutable) {
-  const auto service = read_service_name(Pid{::getpid()}, nullptr);
+  ForeignMemory memory;
+  const auto service = read_service_name(Pid{::getpid()}, nullptr, memory);
   EXPECT_EQ(service->name, "process_test");
   EXPECT_FALSE(service->is_configured);
 }
 
 TEST(ServiceName, AProcessThatIsGoneKeepsWhatItInherited) {
   const Pid nobody{1 << 23};
+  ForeignMemory memory;
   const auto configured = std::make_shared<const ServiceName>(ServiceName{"shop", true});
-  EXPECT_EQ(read_service_name(nobody, configured)->name, "shop");
+  EXPECT_EQ(read_service_name(nobody, configured, memory)->name, "shop");
   const auto by_file = std::make_shared<const ServiceName>(ServiceName{"sh", false});
-  EXPECT_EQ(read_service_name(nobody, by_file)->name, "");  // an executable's name ends with its exec
+  EXPECT_EQ(read_service_name(nobody, by_file, memory)->name, "");  // an executable's name ends with its exec
 }
 
 }  // namespace

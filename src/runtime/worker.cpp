@@ -74,12 +74,20 @@ void limit_memory(std::uint64_t bytes) {
 }
 
 // A thread that hangs in the kernel (a read of a file system whose server is gone) keeps this process from
-// ending, and its end of the channel open: the supervisor hears of the end all the same.
+// ending, and its descriptors open: the supervisor, and who reads our output through a pipe, hear of the end
+// all the same.
 [[noreturn]] void end_worker(SharedState& shared, const UniqueFd& notes, int status) {
   std::fflush(nullptr);
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
   shared.farewell = status;
   ::shutdown(notes.get(), SHUT_RDWR);
   std::_Exit(status);
+}
+
+void say_supervisor_is_gone(const ProfilingRequest& request) {
+  request.say_error(
+      make_error(ErrorCode::failed,
+                 "the profiler's supervisor was killed: profiling has ended (the target is not affected)"));
 }
 
 }  // namespace
@@ -89,7 +97,10 @@ void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const Pro
   leave_the_job();
   SignalInbox inbox({SIGTERM, SIGUSR1});
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != supervisor) std::_Exit(kNoWork);
+  if (::getppid() != supervisor) {
+    say_supervisor_is_gone(request);
+    std::_Exit(kNoWork);
+  }
   unblock_signals();
   if (request.cpu_affinity.empty()) stay_on_one_cpu();
   ask_for_short_turns();
@@ -112,10 +123,7 @@ void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const Pro
   options.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };
   Session session(*prepared.collector, *prepared.destination, std::move(options));
   const Summary summary = session.run(inbox.any());
-  if (::getppid() != supervisor)
-    request.say_error({ErrorCode::failed,
-                       "the profiler's supervisor was killed: profiling has ended (the "
-                       "target is not affected)"});
+  if (::getppid() != supervisor) say_supervisor_is_gone(request);
   if (summary.ending != WorkerEnd::none)
     end_worker(shared, notes, kReplaceMe + static_cast<int>(summary.ending));
   request.say_summary(summary);

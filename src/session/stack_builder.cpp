@@ -33,7 +33,6 @@ void StackBuilder::unwind(const SampleEvent& sample, const Process& process) {
                  .bytes = sample.stack,
                  .is_truncated = sample.stack.size() >= sample.stack_requested,
                  .taken_at = sample.time};
-  live_.select(sample.pid);
   OuterFrames* outer = outer_frames(sample, copy.is_truncated);
   unwinder_.unwind(sample.registers, copy, code_.modules(process), outer, &live_, stack_);
   // A handler on a stack of its own: the copy holds that one, the frames that it interrupted are elsewhere.
@@ -56,6 +55,7 @@ bool StackBuilder::is_own_beyond_budget(const SampleEvent& sample) {
 
 void StackBuilder::build_user_stack(const SampleEvent& sample) {
   Process& process = processes_.find_or_read(sample.pid);
+  live_.select(sample.pid);
   unwind(sample, process);
   bool is_unexplained =
       stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::no_unwind_info;

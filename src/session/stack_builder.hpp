@@ -28,7 +28,10 @@ struct BuiltStack {
 class StackBuilder {
  public:
   StackBuilder(ProcessTable& processes, CodeIndex& code, Architecture architecture)
-      : processes_(processes), code_(code), unwinder_(code.rules(), architecture) {}
+      : processes_(processes),
+        code_(code),
+        unwinder_(code.rules(), architecture),
+        live_(processes.memory()) {}
 
   BuiltStack build(const SampleEvent& sample);
   // One frame that says why a sample is counted and not looked into.

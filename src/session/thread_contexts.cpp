@@ -136,7 +136,8 @@ void ThreadContexts::look_around(Nanoseconds now) {
 void ThreadContexts::look_at(Pid pid, Publisher& publisher, Nanoseconds now) {
   const Nanoseconds cpu_before = thread_cpu_now();
   const bool is_complete = publisher.published && publisher.variable.kind != ThreadVariable::Kind::none;
-  if (!is_complete || !is_still_published(pid, *publisher.published)) read_again(pid, publisher);
+  if (!is_complete || !is_still_published(pid, *publisher.published, processes_.memory()))
+    read_again(pid, publisher);
   const Nanoseconds cost = thread_cpu_now() - cpu_before;
   publisher.wait = std::clamp(publisher.wait * 2, kFirstWait, kLongestWait);
   if (publisher.variable.kind != ThreadVariable::Kind::none) publisher.wait = kBetweenChecks;
@@ -145,7 +146,7 @@ void ThreadContexts::look_at(Pid pid, Publisher& publisher, Nanoseconds now) {
 }
 
 void ThreadContexts::read_again(Pid pid, Publisher& publisher) {
-  publisher.published = read_published_context(pid);
+  publisher.published = read_published_context(pid, processes_.memory());
   ThreadVariable variable;
   if (publisher.published && publishes_thread_contexts(publisher.published->context))
     variable = find_variable(pid);
@@ -158,8 +159,8 @@ void ThreadContexts::read_again(Pid pid, Publisher& publisher) {
 ThreadVariable ThreadContexts::find_variable(Pid pid) {
   const Process& process = processes_.find_or_read(pid);
   if (!process.space) return {};
-  const auto read = [pid](Address from, std::span<std::byte> to) {
-    return read_process_memory(pid, from, to);
+  const auto read = [&](Address from, std::span<std::byte> to) {
+    return processes_.memory().read(pid, from, to) == to.size();
   };
   const auto entry = find_entry(pid);
   FileId last = FileId::none;

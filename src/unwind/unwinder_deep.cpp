@@ -13,10 +13,12 @@ constexpr std::uint64_t kMaxStackBytes = std::uint64_t{1} << 30;
 // yet: the kernel copies without loading pages. Large buffers have such pages.
 constexpr std::uint64_t kMaxUntouchedBytes = std::uint64_t{1} << 20;
 
-// One read brings many frames. The words of a frame are not read in order, so a window begins a little early.
-constexpr std::size_t kWindowBytes = 16384;
+// One read brings many frames, and costs more than its bytes: who needs a second window often needs a third.
+// The words of a frame are not read in order, so a window begins a little early.
+constexpr std::size_t kFirstWindowBytes = 16384;
+constexpr std::size_t kWindowBytes = 65536;
 constexpr std::uint64_t kWindowLead = 512;
-constexpr unsigned kMaxWindows = 1024;  // of one sample: 16 MiB, twice the usual stack limit
+constexpr unsigned kMaxWindows = 256;  // of one sample; a reader may give less
 
 }  // namespace
 
@@ -39,7 +41,7 @@ bool UnwindWalk::read_live(std::uint64_t address, std::uint64_t& value) {
   if (!is_in_window()) {
     if (++windows_ > kMaxWindows) return false;
     std::vector<std::byte>& window = unwinder_.live_bytes_;
-    window.resize(kWindowBytes);
+    window.resize(windows_ == 1 ? kFirstWindowBytes : kWindowBytes);
     live_start_ = Address{std::max(address - std::min(kWindowLead, address % 4096), sp_ & ~std::uint64_t{7})};
     if (live_start_.value > address) live_start_ = Address{address};
     live_size_ = std::min(live_->read(live_start_, window), window.size());
@@ -74,6 +76,7 @@ void UnwindWalk::note_step(const Caller& caller, How how) {
 // after the last live read, of memory as it is then: it speaks for all that was read before.
 bool UnwindWalk::holds_at_junction() {
   live_size_ = 0;
+  windows_ = 0;
   for (std::size_t i = 0; i < copied_count_; ++i) {
     std::uint64_t value = 0;
     if (!read_live(copied_[i].slot, value) || (value & unwinder_.code_address_mask_) != copied_[i].value)

@@ -1,0 +1,104 @@
+#include "process/foreign_memory.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace ddprof {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Pid kSelf{::getpid()};
+
+Address address_of(const void* data) { return {reinterpret_cast<std::uint64_t>(data)}; }
+
+// Memory that does not answer until it is let go.
+struct Hanging {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool hangs = true;
+  int reads = 0;
+
+  std::size_t read(std::span<std::byte> into) {
+    std::unique_lock lock(mutex);
+    ++reads;
+    changed.wait(lock, [this] { return !hangs; });
+    std::memset(into.data(), 7, into.size());
+    return into.size();
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex);
+    hangs = false;
+    changed.notify_all();
+  }
+};
+
+class ForeignMemoryTest : public testing::Test {
+ protected:
+  static ForeignMemory::Limits impatient() {
+    return {.patience = 10ms, .longest_patience = 20ms, .waiting_per_second = 10'000ms};
+  }
+  ForeignMemory hanging(ForeignMemory::Limits limits = impatient()) {
+    return ForeignMemory(limits, [hung = hung_](Pid, Address, std::span<std::byte> into) { return hung->read(into); });
+  }
+
+  std::shared_ptr<Hanging> hung_ = std::make_shared<Hanging>();
+  std::array<std::byte, 16> bytes_{};
+};
+
+TEST_F(ForeignMemoryTest, ReadsMemory) {
+  const std::string secret = "what was written";
+  ForeignMemory memory;
+  ASSERT_EQ(memory.read(kSelf, address_of(secret.data()), bytes_), bytes_.size());
+  EXPECT_EQ(std::memcmp(bytes_.data(), secret.data(), bytes_.size()), 0);
+  EXPECT_EQ(memory.read(kSelf, Address{0}, bytes_), 0U);
+  EXPECT_EQ(memory.read(Pid{1 << 23}, address_of(secret.data()), bytes_), 0U);
+}
+
+TEST_F(ForeignMemoryTest, ReadsFilesOfProc) {
+  ForeignMemory memory;
+  EXPECT_EQ(memory.read_file(kSelf, "comm", 100).value_or(""), "process_test\n");
+  EXPECT_FALSE(memory.read_file(kSelf, "nothing", 100).ok());
+}
+
+TEST_F(ForeignMemoryTest, LeavesAReadBehindThatHangs) {
+  ForeignMemory memory = hanging();
+  EXPECT_EQ(memory.read(kSelf, {}, bytes_), 0U);
+  EXPECT_EQ(memory.hung(), 1U);
+  EXPECT_EQ(memory.read(kSelf, {}, bytes_), 0U);  // at once: the process is given up
+  EXPECT_EQ(hung_->reads, 1);
+  hung_->let_go();
+  while (memory.hung() > 0) std::this_thread::yield();
+}
+
+TEST_F(ForeignMemoryTest, BlocksTheUserForAWhile) {
+  ForeignMemory memory = hanging();
+  memory.read(kSelf, {}, bytes_);
+  hung_->let_go();
+  memory.forget(kSelf);
+  EXPECT_EQ(memory.read(kSelf, {}, bytes_), 0U);
+  EXPECT_EQ(memory.read(Pid{::getppid()}, {}, bytes_), 0U);
+  EXPECT_EQ(hung_->reads, 1);
+}
+
+TEST_F(ForeignMemoryTest, ReadsSoMuchOfOneUserInASecond) {
+  ForeignMemory::Limits limits;
+  limits.bytes_per_second = 100;
+  hung_->let_go();
+  ForeignMemory memory = hanging(limits);
+  std::size_t sum = 0;
+  for (int i = 0; i < 20; ++i) sum += memory.read(kSelf, {}, bytes_);
+  EXPECT_GE(sum, 96U);
+  EXPECT_LE(sum, 192U);  // a second may have begun meanwhile
+}
+
+}  // namespace
+}  // namespace ddprof
