@@ -41,8 +41,9 @@ enum class Loss : std::uint8_t {
   too_many_stacks,     // sampled, but past the number of distinct stacks that one period keeps
   too_many_processes,  // sampled, but past the number of processes that are followed at once
   worker,              // sampled by a worker of the profiler that ended before it could tell
+  other_user,          // of a process whose events the kernel took away at a set-user-ID exec
 };
-inline constexpr std::size_t kLosses = 8;
+inline constexpr std::size_t kLosses = 9;
 
 // One frame until its period closes: the identity of code, not its name. For callers (not the leaf) `address`
 // is already moved into the call instruction (return address - 1).

@@ -87,6 +87,14 @@ struct TaskTotalEvent {
   std::int64_t value = 0;
 };
 
+// The process lives on, but the kernel has taken its events away, as it does when a program is executed that
+// runs as another user (set-user-ID, set-group-ID, file capabilities) or that its user may not read. Comes
+// instead of its ExitEvent, and nothing more comes of it.
+struct DetachedEvent {
+  Pid pid{};
+  Nanoseconds time{};
+};
+
 struct LostEvent {
   Tid tid{};  // who was running when the kernel could write again
   std::uint64_t records = 0;
@@ -98,7 +106,7 @@ struct ThrottleEvent {
 };
 
 using CollectorEvent = std::variant<SampleEvent, MapEvent, ForkEvent, CommEvent, ExitEvent, TaskTotalEvent,
-                                    LostEvent, ThrottleEvent>;
+                                    DetachedEvent, LostEvent, ThrottleEvent>;
 using EventHandler = std::function<void(const CollectorEvent&)>;
 
 struct CollectorCounters {

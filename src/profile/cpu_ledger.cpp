@@ -17,6 +17,7 @@ void CpuLedger::add_sample(ThreadKey thread, std::int64_t value) {
 
 void CpuLedger::add_task_total(ThreadKey thread, std::int64_t value) {
   Account& account = accounts_[key_of(thread)];
+  if (account.is_detached) return;  // what was counted until then
   account.total += value;
   account.has_ended = true;
 }
@@ -31,7 +32,7 @@ void CpuLedger::take(ThreadKey thread, Loss loss, std::int64_t value, std::vecto
 // explain what exceeds the tail that every thread has; then, without privilege, it was the kernel; else
 // sampling came late.
 void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::int64_t exact_total,
-                       std::vector<Entry>& entries) {
+                       std::vector<Entry>& entries, Loss rest_is) {
   std::int64_t balanced = std::min(surplus_, std::max<std::int64_t>(0, missing));
   surplus_ -= balanced;
   missing = std::min(missing - balanced, exact_total - explained_);
@@ -49,7 +50,8 @@ void CpuLedger::settle(ThreadKey thread, std::int64_t missing, std::int64_t exac
   take(thread, Loss::lost, lost, entries);
   take(thread, Loss::throttled, throttled, entries);
   bool is_kernel_time = !samples_kernel_ && rest >= period_;
-  take(thread, is_kernel_time ? Loss::kernel : Loss::unsampled, rest, entries);
+  if (rest_is == Loss::none || rest < period_) rest_is = is_kernel_time ? Loss::kernel : Loss::unsampled;
+  take(thread, rest_is, rest, entries);
 }
 
 std::vector<CpuLedger::Entry> CpuLedger::close_ended(std::int64_t exact_total) {
@@ -78,9 +80,12 @@ std::vector<CpuLedger::Entry> CpuLedger::close_living(std::int64_t exact_total,
     if (!is_final) missing -= period_;  // not sampled yet
     if (missing <= 0) continue;
     account.reported += missing;
-    settle(thread.thread, missing, exact_total, entries);
+    settle(thread.thread, missing, exact_total, entries, account.is_detached ? Loss::other_user : Loss::none);
   }
-  settle(rest, is_final ? exact_total - explained_ : unexplained(exact_total), exact_total, entries);
+  // Of detached threads that have ended since the kernel tells nothing, but that their parents waited for
+  // them.
+  settle(last_detached_.value_or(rest), is_final ? exact_total - explained_ : unexplained(exact_total),
+         exact_total, entries, last_detached_ ? Loss::other_user : Loss::none);
   untold_budget_ = 0;
   return entries;
 }

@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,12 @@ class CpuLedger {
   void add_sample(ThreadKey thread, std::int64_t value);
   // The exact time of a task that has ended; several parts (one per CPU) add up.
   void add_task_total(ThreadKey thread, std::int64_t value);
+  // The thread lives on, but the kernel neither samples nor counts it any more.
+  void add_detached(ThreadKey thread) {
+    accounts_[key_of(thread)].is_detached = true;
+    last_detached_ = thread;
+  }
+  [[nodiscard]] bool has_detached() const { return last_detached_.has_value(); }
   // Records that the kernel could not write; some may have been samples.
   void add_lost(std::uint64_t records) { lost_budget_ += static_cast<std::int64_t>(records) * period_; }
   // Goes on for a ledger that is gone: so much was explained, and of the rest up to `untold`, by the end of
@@ -76,10 +83,13 @@ class CpuLedger {
     std::int64_t total = 0;     // exact, once the task has ended
     std::int64_t reported = 0;  // by earlier entries
     bool has_ended = false;
+    bool is_detached = false;
   };
 
   static std::uint64_t key_of(ThreadKey thread);
-  void settle(ThreadKey thread, std::int64_t missing, std::int64_t exact_total, std::vector<Entry>& entries);
+  // `rest_is` is what explains the time that nothing else does, where it is known.
+  void settle(ThreadKey thread, std::int64_t missing, std::int64_t exact_total, std::vector<Entry>& entries,
+              Loss rest_is = Loss::none);
   void take(ThreadKey thread, Loss loss, std::int64_t value, std::vector<Entry>& entries);
 
   std::int64_t period_;
@@ -89,6 +99,7 @@ class CpuLedger {
   std::int64_t lost_budget_ = 0;  // time that lost records could stand for, and that no entry has named yet
   std::int64_t throttled_budget_ = 0;
   std::int64_t untold_budget_ = 0;
+  std::optional<ThreadKey> last_detached_;
   absl::flat_hash_map<std::uint64_t, Account> accounts_;
 };
 

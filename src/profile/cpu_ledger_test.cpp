@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <numeric>
 
 namespace ddprof {
@@ -50,6 +51,27 @@ TEST(CpuLedger, WhatWaitsForItsSampleIsNotReportedBeforeTheEnd) {
   ledger.add_sample(kFirst, kPeriod);
   auto last = ledger.close_living(2 * kPeriod + 1, {}, kFirst, true);
   EXPECT_EQ(sum(last), 1);
+}
+
+TEST(CpuLedger, NamesTheTimeOfAThreadThatTheKernelDoesNotSampleAnyMore) {
+  for (const bool samples_kernel : {true, false}) {
+    CpuLedger ledger(kPeriod, samples_kernel);
+    ledger.add_detached(kSecond);
+    ledger.add_task_total(kSecond, 1);  // until it was detached: it lives on
+    EXPECT_TRUE(ledger.close_ended(kPlenty).empty());
+    const std::array<CpuLedger::ThreadTotal, 2> living{{{kSecond, 5 * kPeriod}, {kFirst, kPeriod + 1}}};
+    auto entries = ledger.close_living(7 * kPeriod, living, kFirst, false);
+    ASSERT_EQ(entries.size(), 2U);
+    EXPECT_EQ(entries[0].thread, kSecond);
+    EXPECT_EQ(entries[0].loss, Loss::other_user);
+    EXPECT_EQ(entries[0].value, 4 * kPeriod);
+    EXPECT_EQ(entries[1].loss, Loss::unsampled);
+    // It has ended, and somebody has waited for it: that is all that is known.
+    auto rest = ledger.close_living(20 * kPeriod, {}, kFirst, true);
+    ASSERT_EQ(rest.size(), 1U);
+    EXPECT_EQ(rest[0].thread, kSecond);
+    EXPECT_EQ(rest[0].loss, Loss::other_user);
+  }
 }
 
 TEST(CpuLedger, NamesTimeInTheKernelThatMayNotBeSampled) {

@@ -58,6 +58,8 @@ std::string loss_marker(Loss loss) {
       return "[too many processes: --maximum-pids]";
     case Loss::worker:
       return "[lost: a worker of the profiler ended]";
+    case Loss::other_user:
+      return "[unsampled: became another user by set-user-ID exec]";
   }
   return {};
 }

@@ -40,7 +40,10 @@ class CpuAccount {
   void add(const SampleEvent& sample);
   void add(const TaskTotalEvent& event);
   void add(const ThrottleEvent& event);
+  void add(const DetachedEvent& event) { ledger_.add_detached({event.pid, Tid{to_int(event.pid)}}); }
   void add(const LostEvent& event) { ledger_.add_lost(event.records); }
+  // Whether processes are followed that no record will tell the end of.
+  [[nodiscard]] bool has_detached() const { return ledger_.has_detached(); }
   void add(const ForkEvent& event) {
     has_children_ = has_children_ || event.pid != event.parent_pid;
     thread_times_.begin(event.tid);

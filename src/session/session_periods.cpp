@@ -98,6 +98,7 @@ void Session::close_period(Nanoseconds end, bool is_final) {
   if (options_.on_period) options_.on_period(told_, summary_);
   told_ = summary_;
   choice_.close_period();
+  if (cpu_ && cpu_->has_detached()) processes_.note_lost_records();
   processes_.forget_ended();
   code_.forget_unused();
   cadence_.closed(end);

@@ -99,6 +99,7 @@ struct Seen {
   }
 
  private:
+  void note(const DetachedEvent&) {}
   void note(const SampleEvent& sample) {
     if (sample.time < last) ++out_of_order;
     last = sample.time;

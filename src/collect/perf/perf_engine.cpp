@@ -17,6 +17,10 @@ constexpr std::uint64_t kSettleTime = 100'000;
 
 // While modes change, tasks that were just forked are looked for at this pace.
 constexpr std::chrono::milliseconds kChangePace{5};
+// When no event of a task is left: until its last records have settled, and until the end of those that live
+// on without events, whose time is still told.
+constexpr std::chrono::milliseconds kSettlePace{1};
+constexpr std::chrono::milliseconds kLookPace{100};
 
 // Of one thread on one CPU, by the fastest clock. Nothing is known of events that are no clocks.
 Nanoseconds time_between_samples(const EventPlan& plan) {
@@ -107,6 +111,7 @@ void PerfEngine::slow_down(std::uint32_t factor) {
 Result<void> PerfEngine::collect(std::chrono::milliseconds timeout, const EventHandler& handle) {
   if (is_finished()) timeout = std::chrono::milliseconds{0};
   if (is_changing_mode_) timeout = std::min(timeout, kChangePace);
+  if (hung_up_at_ != 0) timeout = std::min(timeout, detached_.empty() ? kSettlePace : kLookPace);
   if (TRY(rings_.wait(timeout, slots_.find_live_task_fd(), wake_fd_))) ++counters_.wakeups;
 
   std::uint64_t now = clock_.now();
@@ -159,7 +164,13 @@ std::optional<std::int64_t> PerfEngine::exact_total(std::uint32_t event) {
 
 bool PerfEngine::is_finished() {
   if (follows_everything()) return false;
-  if (mode_ == PerfMode::per_task) return slots_.find_live_task_fd() < 0;
+  if (mode_ == PerfMode::per_task) {
+    if (is_changing_mode_ || slots_.find_live_task_fd() >= 0) return false;
+    // The last records may tell that a task lives on without its events: see on_detached().
+    if (hung_up_at_ == 0) hung_up_at_ = clock_.now();
+    absl::erase_if(detached_, [](std::int32_t pid) { return !is_alive(Tid{pid}); });
+    return detached_.empty() && clock_.now() - hung_up_at_ > 2 * kSettleTime;
+  }
   if (awaits_exec_) return !is_alive(Tid{to_int(target_.root())});
   return tasks_.empty();
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/flat_hash_set.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -79,6 +81,7 @@ class PerfEngine final : public PerfCollector {
   void on_record(const OtherRecord&, const EventSlot&, const EventHandler&) {}
   void on_fork(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);
   void on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_detached(Pid pid, std::uint64_t time, const EventHandler& handle);
   void drop_doubles(const EventSlot& slot, Tid tid);
   [[nodiscard]] bool is_foreign(const EventSlot& slot, std::uint32_t pid) const;
   [[nodiscard]] bool is_from_other_mode(const EventSlot& slot, std::uint64_t time) const;
@@ -89,6 +92,9 @@ class PerfEngine final : public PerfCollector {
   Result<void> start_per_cpu(std::string reason);
   Result<void> count_followed_tasks();
   void advance_mode();
+  [[nodiscard]] bool may_change_mode() const {
+    return plan_.per_cpu && per_cpu_use_ == PerCpuUse::when_better;
+  }
   void give_up_change(const Error& error);
   Result<void> change_to_per_cpu();
   void correct_tasks();
@@ -123,6 +129,12 @@ class PerfEngine final : public PerfCollector {
   std::uint64_t changed_at_ = 0;  // records of per-task events count before, those of per-CPU events after
   std::uint64_t paused_at_ = 0;   // 0: not paused
   std::uint64_t last_correction_ = 0;
+  std::uint64_t hung_up_at_ = 0;  // all events of tasks; 0: not yet
+  // Processes that have executed a program and mapped nothing of it yet, and those whose events the kernel
+  // took away at that moment.
+  absl::flat_hash_set<std::int32_t> just_executed_;
+  absl::flat_hash_set<std::int32_t> detached_;
+  std::string change_reason_;  // of a change of modes under way
   CollectorCounters counters_;
   std::vector<std::string> notices_;
 };

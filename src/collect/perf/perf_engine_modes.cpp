@@ -89,9 +89,9 @@ void PerfEngine::advance_mode() {
   }
   if (is_paused()) return;  // nothing is known about tasks that nobody samples
   if (!is_changing_mode_) {
-    bool may_change = plan_.per_cpu && per_cpu_use_ == PerCpuUse::when_better;
-    if (!may_change || !storm_.is_raging(clock_.now())) return;
+    if (!may_change_mode() || !storm_.is_raging(clock_.now())) return;
     is_changing_mode_ = true;
+    change_reason_.clear();
   }
   bool is_settled = tasks_.uncounted().empty();
   auto result = is_settled ? change_to_per_cpu() : count_followed_tasks();
@@ -107,8 +107,10 @@ void PerfEngine::give_up_change(const Error& error) {
 }
 
 Result<void> PerfEngine::change_to_per_cpu() {
-  std::uint64_t short_tasks = storm_.unsampled_ends();
-  TRY(start_per_cpu(fmt::format("fork-heavy: {} tasks ended before their first sample", short_tasks)));
+  if (change_reason_.empty())
+    change_reason_ =
+        fmt::format("fork-heavy: {} tasks ended before their first sample", storm_.unsampled_ends());
+  TRY(start_per_cpu(change_reason_));
   changed_at_ = clock_.now();
   if (sender_) sender_({.step = CustodyNote::Step::mode_changed, .time = changed_at_}, -1);
   slots_.start_counting();

@@ -81,6 +81,7 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
 
 void PerfEngine::on_record(const MmapRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_from_other_mode(slot, record.id.time) || is_foreign(slot, record.pid)) return;
+  if (!just_executed_.empty()) just_executed_.erase(to_int(to_pid(record.pid)));
   handle(to_map_event(record, clock_.to_monotonic(record.id.time)));
 }
 
@@ -95,6 +96,9 @@ void PerfEngine::on_record(const CommRecord& record, const EventSlot& slot, cons
   if (is_foreign(slot, record.pid)) return;
   drop_doubles(slot, to_tid(record.tid));
   if (record.is_exec && !follows_everything()) tasks_.exec(pid);
+  constexpr std::size_t kMostExecuting = 4096;  // records of what they mapped were lost
+  if (just_executed_.size() >= kMostExecuting) just_executed_.clear();
+  if (record.is_exec) just_executed_.insert(to_int(pid));
   handle(CommEvent{.pid = pid,
                    .tid = to_tid(record.tid),
                    .time = clock_.to_monotonic(record.id.time),
@@ -116,6 +120,7 @@ void PerfEngine::on_fork(const TaskRecord& record, const EventSlot& slot, const 
   Tid tid = to_tid(record.tid);
   Tid parent_tid = to_tid(record.parent_tid);
   slots_.task_forked(tid);
+  detached_.erase(to_int(tid));
   if (!follows_everything()) {
     drop_doubles(slot, parent_tid);
     const TaskSet::Task parent =
@@ -136,8 +141,37 @@ void PerfEngine::on_fork(const TaskRecord& record, const EventSlot& slot, const 
                    .time = clock_.to_monotonic(record.id.time)});
 }
 
+// At an exec that changes what the process may do, or that its user may not look into, the kernel ends all
+// events of the task, whoever opened them, as if it had exited (begin_new_exec() of Linux 6.1). That is after
+// the record of the exec and before those of what the new program maps: so it is told from an exit.
+void PerfEngine::on_detached(Pid pid, std::uint64_t time, const EventHandler& handle) {
+  if (follows_everything()) return;
+  if (TaskSet::Task* task = tasks_.find(Tid{to_int(pid)})) task->is_counted = false;
+  if (mode_ == PerfMode::per_cpu) return;  // it is counted anew, and was sampled all the while
+  constexpr std::size_t kMostDetached = 4096;
+  if (detached_.size() >= kMostDetached) detached_.clear();
+  detached_.insert(to_int(pid));
+  if (may_change_mode() && !is_paused()) {
+    if (!is_changing_mode_) change_reason_ = "a set-user-ID exec ended events of a task";
+    is_changing_mode_ = true;
+    return;
+  }
+  constexpr std::size_t kSaid = 3;
+  if (detached_.size() <= kSaid)
+    notices_.push_back(
+        fmt::format("process {} is not sampled since it executed a program that is set-user-ID, or that it "
+                    "may not read: the kernel ends events of tasks there; with privilege those of CPUs go on",
+                    to_int(pid)));
+  tasks_.remove(Tid{to_int(pid)});
+  handle(DetachedEvent{.pid = pid, .time = clock_.to_monotonic(time)});
+}
+
 void PerfEngine::on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_foreign(slot, record.pid)) return;
+  const Pid pid = to_pid(record.pid);
+  if (record.pid == record.tid && just_executed_.erase(to_int(pid)) > 0)
+    return on_detached(pid, record.id.time, handle);
+  if (slot.role != SlotRole::cpu_sampling && detached_.contains(to_int(pid))) return;  // told by a double
   Tid tid = to_tid(record.tid);
   drop_doubles(slot, tid);
   slots_.task_ended(tid);
@@ -163,6 +197,7 @@ void PerfEngine::on_record(const LostRecord& record, const EventSlot& slot, cons
   if (slot.role == SlotRole::task_totals) return;
   counters_.lost_records += record.count;
   may_have_missed_tasks_ = true;
+  just_executed_.clear();  // what they mapped may be among them
   handle(LostEvent{.tid = to_tid(record.id.tid), .records = record.count});
 }
 
