@@ -28,11 +28,29 @@ constexpr std::uint32_t kFusectl = 0x65735543;
 constexpr std::uint32_t kMqueue = 0x19800202;
 constexpr std::uint32_t kNfsd = 0x6e667364;
 constexpr std::uint32_t kRpcPipes = 0x67596969;
-constexpr auto kKernelFileSystems = std::to_array<std::uint32_t>(
-    {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
-     SECURITYFS_MAGIC, SELINUX_MAGIC, SMACK_MAGIC, AAFS_MAGIC, PSTOREFS_MAGIC, EFIVARFS_MAGIC, BPF_FS_MAGIC,
-     BINFMTFS_MAGIC, DEVPTS_SUPER_MAGIC, NSFS_MAGIC, RDTGROUP_SUPER_MAGIC, USBDEVICE_SUPER_MAGIC, kConfigfs,
-     kFusectl, kMqueue, kNfsd, kRpcPipes});
+constexpr auto kKernelFileSystems = std::to_array<std::uint32_t>({PROC_SUPER_MAGIC,
+                                                                  SYSFS_MAGIC,
+                                                                  DEBUGFS_MAGIC,
+                                                                  TRACEFS_MAGIC,
+                                                                  CGROUP_SUPER_MAGIC,
+                                                                  CGROUP2_SUPER_MAGIC,
+                                                                  SECURITYFS_MAGIC,
+                                                                  SELINUX_MAGIC,
+                                                                  SMACK_MAGIC,
+                                                                  AAFS_MAGIC,
+                                                                  PSTOREFS_MAGIC,
+                                                                  EFIVARFS_MAGIC,
+                                                                  BPF_FS_MAGIC,
+                                                                  BINFMTFS_MAGIC,
+                                                                  DEVPTS_SUPER_MAGIC,
+                                                                  NSFS_MAGIC,
+                                                                  RDTGROUP_SUPER_MAGIC,
+                                                                  USBDEVICE_SUPER_MAGIC,
+                                                                  kConfigfs,
+                                                                  kFusectl,
+                                                                  kMqueue,
+                                                                  kNfsd,
+                                                                  kRpcPipes});
 
 std::string name_of(const FileRequest& request) { return request.root + request.path; }
 
@@ -64,8 +82,7 @@ bool is_the_one(const FileRequest& request, const struct stat& status) {
   if (request.inode == 0) return true;
   // Overlay and btrfs report another device to stat than to the kernel's own records: there the inode
   // decides.
-  return status.st_ino == request.inode &&
-         (status.st_dev == request.device || ::major(status.st_dev) == 0);
+  return status.st_ino == request.inode && (status.st_dev == request.device || ::major(status.st_dev) == 0);
 }
 
 // Served by a program of another user than root: FUSE, which says of its files what it likes.

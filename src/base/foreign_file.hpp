@@ -24,7 +24,7 @@ struct FileRequest {
   std::string path;
   std::string root{};  // below which: "/proc/123/root"; empty: as we see it
   Links links = Links::followed;
-  std::optional<UserRights> rights{};  // with which; none: ours
+  std::optional<UserRights> rights{};   // with which; none: ours
   std::uint64_t device = 0, inode = 0;  // it must be this file; 0: any
   // Bytes that may be copied into memory of a file that a program of another user serves (FUSE), and could
   // stop to serve while we read. 0: such a file is refused.
@@ -38,7 +38,7 @@ struct ForeignFile {
   std::uint64_t device = 0, inode = 0;
   // Who alone could write it; none: others could too, or the file system may lie.
   std::optional<std::uint32_t> owner{};
-  std::uint32_t user = 0;             // as fstat() has it
+  std::uint32_t user = 0;              // as fstat() has it
   std::optional<MappedRegion> copy{};  // of a file that is served by another user
 };
 

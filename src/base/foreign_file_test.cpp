@@ -20,9 +20,12 @@ namespace {
 constexpr std::uint32_t kStranger = 61001;
 
 // Rights are taken on for good: on a thread of its own.
-Result<ForeignFile> open_as(std::uint32_t user, const std::string& path, std::vector<std::uint32_t> groups = {}) {
+Result<ForeignFile> open_as(std::uint32_t user, const std::string& path,
+                            std::vector<std::uint32_t> groups = {}) {
   Result<ForeignFile> file = make_error(ErrorCode::failed, "not tried");
-  std::thread([&] { file = open_foreign_file({.path = path, .rights = UserRights{user, user, groups}}); }).join();
+  std::thread([&] {
+    file = open_foreign_file({.path = path, .rights = UserRights{user, user, groups}});
+  }).join();
   return file;
 }
 
@@ -108,8 +111,11 @@ TEST(ForeignFile, IsTheOneThatWasMeant) {
 TEST(ForeignFile, IsOpenedWithTheRightsOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
   const ScratchFolder folder;
-  folder.run("chmod 711 . && echo x >secret && chmod 600 secret && echo x >theirs && chmod 400 theirs && chown 61001 theirs && "
-             "echo x >shared && chown 0:4711 shared && chmod 640 shared && mkdir closed && echo x >closed/open && chmod 700 closed");
+  folder.run(
+      "chmod 711 . && echo x >secret && chmod 600 secret && echo x >theirs && chmod 400 theirs && chown "
+      "61001 theirs && "
+      "echo x >shared && chown 0:4711 shared && chmod 640 shared && mkdir closed && echo x >closed/open && "
+      "chmod 700 closed");
   EXPECT_EQ(open_as(kStranger, folder.path("secret")).error().code, ErrorCode::permission_denied);
   EXPECT_EQ(open_as(kStranger, folder.path("closed/open")).error().code, ErrorCode::permission_denied);
   EXPECT_EQ(open_as(kStranger, folder.path("shared")).error().code, ErrorCode::permission_denied);
@@ -132,7 +138,9 @@ TEST(ForeignFile, LeavesTheProcessDumpable) {
 TEST(ForeignFile, HasTheOwnerWhoAloneCouldWriteIt) {
   if (::geteuid() != 0) GTEST_SKIP() << "files can be given away by root only";
   const ScratchFolder folder;
-  folder.run("touch roots theirs open shared && chmod 644 * && chown 61001 theirs && chmod 666 open && chgrp 4711 shared && chmod 664 shared");
+  folder.run(
+      "touch roots theirs open shared && chmod 644 * && chown 61001 theirs && chmod 666 open && chgrp 4711 "
+      "shared && chmod 664 shared");
   const auto owner = [&](const char* name) { return open_foreign_file({.path = folder.path(name)})->owner; };
   EXPECT_EQ(owner("roots"), 0U);
   EXPECT_EQ(owner("theirs"), kStranger);

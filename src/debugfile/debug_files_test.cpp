@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "debugfile/debug_program_fixture.hpp"
 #include "elf/debug_links.hpp"
@@ -143,6 +144,52 @@ TEST(DebugFiles, DoesNotFollowLinksOutOfTheRootOfTheTarget) {
                  "' program.debug");
   Search found(program);
   EXPECT_EQ(found->separate(), nullptr);
+}
+
+TEST(DebugFiles, LooksForNamesOfAFileBelowItsOwnRootAlone) {
+  DebugProgram program;
+  program.separate();
+  program.in_app("mkdir -p ../../../own/opt/app && mv program.debug ../../../own/opt/app/");
+  Search found(program, program.folder().path("own"));
+  EXPECT_EQ(found->separate(), nullptr);
+  EXPECT_EQ(found->split_unit("/opt/app", "program.debug"), nullptr);
+}
+
+TEST(DebugFiles, BelievesNothingThatAnotherUserCouldHaveWritten) {
+  if (::geteuid() != 0) GTEST_SKIP() << "files can be given away by root only";
+  DebugProgram program;
+  program.separate();
+  program.in_app("chown 61001 program.debug");
+  Search refused(program);
+  EXPECT_EQ(refused->separate(), nullptr);
+  EXPECT_THAT(refused->problem(),
+              HasSubstr("program.debug refused: it is not of the owner of /opt/app/program"));
+  program.in_app("chown 0 program.debug && chmod 666 program.debug");
+  Search open_to_all(program);
+  EXPECT_EQ(open_to_all->separate(), nullptr);
+}
+
+TEST(DebugFiles, OfAnotherUserAreOpenedWithTheRightsOfThatUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may become another user";
+  DebugProgram program;
+  program.separate();
+  program.folder().run("chmod 755 . root root/opt root/opt/app && chown -R 61001 root/opt/app");
+  PatientOpener opener(std::chrono::minutes(1));
+  DebugFileFinder finder(opener, {"/nonexistent", ""});
+  const auto search = [&] {
+    return DebugFiles(finder, Binary{.file = &program.file(),
+                                     .build_id = program.build_id(),
+                                     .path = std::string(DebugProgram::kPath),
+                                     .root = program.root(),
+                                     .owner = 61001,
+                                     .rights = rights_of_user(61001)})
+               .separate() != nullptr;
+  };
+  EXPECT_TRUE(search());
+  program.in_app("chown 0 program.debug && chmod 600 program.debug");
+  EXPECT_FALSE(search());
+  program.in_app("chmod 644 program.debug");  // what root lets everybody read
+  EXPECT_TRUE(search());
 }
 
 TEST(DebugFiles, IsNotHeldUpByWhatIsNoFile) {

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/mounts.hpp"
@@ -27,6 +29,13 @@ bool has_build_id(const MappedRegion& region, const BuildId& build_id) {
   if (build_id.empty()) return true;
   const auto elf = ElfFile::parse(region.bytes());
   return elf && elf->build_id() == build_id;
+}
+
+// /proc/PID/maps has paths as we see them, records have them as the process does: below its root.
+std::string path_below_root(const std::string& process, const std::string& path) {
+  std::error_code ignored;
+  const std::string root = std::filesystem::read_symlink(process + "/root", ignored);
+  return root.size() > 1 && path.starts_with(root + "/") ? path.substr(root.size()) : path;
 }
 
 // Whether a path is where a user's program answers for the files.
@@ -58,7 +67,8 @@ Result<std::optional<CodeImage>> ProcFileProvider::try_open(const FileRequest& r
   if (opened->copy) copied_bytes_[request.user] += opened->copy->size();
   auto region = map_foreign_file(*opened);
   if (!region || !has_build_id(*region, file.identity.build_id)) return std::optional<CodeImage>();
-  return std::optional(CodeImage{.region = std::move(*region), .owner = opened->owner});
+  return std::optional(
+      CodeImage{.path = file.identity.path, .region = std::move(*region), .owner = opened->owner});
 }
 
 Result<std::optional<CodeImage>> ProcFileProvider::open_of_process(const MappedFile& file,
@@ -72,7 +82,10 @@ Result<std::optional<CodeImage>> ProcFileProvider::open_of_process(const MappedF
   FileRequest mapped = request;
   // As the record has it, without links: a link there was put there since.
   request.links = FileRequest::Links::refused;
-  if (root) request.root = root->path();
+  if (root) {
+    request.root = root->path();
+    request.path = path_below_root(process, request.path);
+  }
   if (user.user != ::geteuid()) request.rights = user;
   auto image = try_open(request, file);
   if (!image || !*image) {
@@ -82,6 +95,7 @@ Result<std::optional<CodeImage>> ProcFileProvider::open_of_process(const MappedF
     if (image || by_mapping) image = std::move(by_mapping);
   }
   if (!image || !*image) return image;
+  (*image)->path = request.path;
   (*image)->root = std::move(root);
   (*image)->rights = rights_of_writer((*image)->owner, user);
   return image;

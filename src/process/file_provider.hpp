@@ -19,8 +19,9 @@ namespace ddprof {
 
 // What was found: its content, and who is to be believed about it.
 struct CodeImage {
+  std::string path{};  // below its root
   MappedRegion region{};
-  std::shared_ptr<const TargetRoot> root{};  // below which its path is; null: below ours
+  std::shared_ptr<const TargetRoot> root{};  // null: ours
   std::optional<std::uint32_t> owner{};      // its only writer; none: others could write it too
   std::optional<UserRights> rights{};        // with which the paths that it names are opened; none: ours
 };

@@ -70,10 +70,10 @@ FileRegistry::Key FileRegistry::key_of(const FileIdentity& identity, Scope scope
           .path = identity.path};
 }
 
-FileRegistry::Key FileRegistry::content_key(const CodeFile& file, Scope scope) {
-  Key key{.scope = file.is_for_all() ? kAllUsers : scope, .build_id = file.build_id};
-  const bool is_trusted = file.owner == 0U || (file.owner && *file.owner == scope);
-  if (key.scope != kAllUsers && (!is_trusted || scope == kUnknownUser)) key.path = file.path;
+FileRegistry::Key FileRegistry::content_key(const CodeFile& file, const Key& asked) {
+  Key key{.scope = file.is_for_all() ? kAllUsers : asked.scope, .build_id = file.build_id};
+  const bool is_trusted = file.owner == 0U || (file.owner && *file.owner == asked.scope);
+  if (key.scope != kAllUsers && (!is_trusted || asked.scope == kUnknownUser)) key.path = asked.path;
   return key;
 }
 
@@ -109,6 +109,7 @@ CodeFile FileRegistry::open(const MappedFile& mapped) {
     file.build_id = elf->build_id();
     file.elf = std::move(elf).value();
     file.image = std::move(image->region);
+    file.path = std::move(image->path);
     file.root = std::move(image->root);
     file.owner = image->owner;
     file.rights = std::move(image->rights);
@@ -128,7 +129,7 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
   CodeFile file = open({pid, mapping_start, mapping_end, identity});
   // The same file may be known by its build id from a record, and by its inode from /proc/PID/maps.
   const bool has_content = file.kind == CodeFile::Kind::elf && !file.build_id.empty();
-  const Key content = has_content ? content_key(file, key.scope) : key;
+  const Key content = has_content ? content_key(file, key) : key;
   if (file.is_for_all()) key.scope = kAllUsers;
   FileId id = find(content);
   if (id == FileId::none) {

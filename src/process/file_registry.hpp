@@ -133,8 +133,8 @@ class FileRegistry {
   };
 
   static Key key_of(const FileIdentity& identity, Scope scope);
-  // What files are one with this one, for processes of `scope`.
-  static Key content_key(const CodeFile& file, Scope scope);
+  // What files are one with this one, which was asked for by a key with a path.
+  static Key content_key(const CodeFile& file, const Key& asked);
   FileId find(const Key& key);
   CodeFile open(const MappedFile& file);
   FileId add(CodeFile file);
