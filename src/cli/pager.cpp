@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "cli/terminal.hpp"
+#include "encode/display_text.hpp"
 
 namespace ddprof {
 
@@ -43,7 +44,8 @@ bool fits_terminal(const std::string& text) {
 
 }  // namespace
 
-int page_output(const std::string& text) {
+int page_output(const std::string& foreign) {
+  const std::string text = printable_lines(foreign);
   if (::isatty(STDOUT_FILENO) != 1 || fits_terminal(text)) return print_output(text);
   const std::string command = pager_command();
   if (command.empty()) return print_output(text);

@@ -22,6 +22,7 @@
 #include "cli/report_answer.hpp"
 #include "cli/terminal.hpp"
 #include "cli/user_folder.hpp"
+#include "encode/display_text.hpp"
 #include "encode/output_format.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
@@ -106,8 +107,7 @@ auto stack_case_recorder(std::string directory) {
     auto written =
         recorded ? write_stack_case(directory, *recorded) : Result<void>(std::move(recorded).error());
     if (!written) return say_error(written.error());
-    print_to_standard_error(
-        fmt::format("ddprof: stack of {} frames recorded in {}\n", stack.frames.size(), directory));
+    say_text(fmt::format("ddprof: stack of {} frames recorded in {}\n", stack.frames.size(), directory));
   };
 }
 
@@ -185,10 +185,10 @@ void tell_of_the_run(const Options& options, const Journal& journal,
   request.say_summary = [=, quiet = options.quiet](const Summary& summary) {
     std::fflush(stdout);
     if (shows_summary && (!quiet || summary.outcome.first_error)) {
-      std::string text = (has_progress ? "\r\033[K" : fresh_line()) + render_summary(summary);
+      std::string text = render_summary(summary);
       if (!answer->empty()) text += "\n" + *answer;
       if (summary.outcome.sent > 0) text += next_step(options, summary.output);
-      print_to_standard_error(text);
+      say_text(text, has_progress ? "\r\033[K" : fresh_line());
     }
     if (!has_own_end) return;
     for (const std::string& notice : summary.notices) journal.say(LogLevel::informational, notice);
@@ -205,7 +205,7 @@ void tell_of_the_run(const Options& options, const Journal& journal,
 
 void say_error(const Error& error) {
   std::string hint = error.hint.empty() ? "" : fmt::format("  try: {}\n", error.hint);
-  print_to_standard_error(fmt::format("ddprof: {}\n{}", error.message, hint));
+  say_text(fmt::format("ddprof: {}\n{}", printable(error.message), hint));
 }
 
 std::string working_directory() {
@@ -238,7 +238,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
     auto names = std::make_shared<FrameNames>(naming.is_enabled, naming.cache_folder);
     request.session.on_sample = [names](const SampleEvent& sample, const BuiltStack& stack,
                                         const ProcessTable& processes, const FileRegistry& files) {
-      std::string line = sample_line(sample, stack, processes, files, *names);
+      const std::string line = printable_lines(sample_line(sample, stack, processes, files, *names));
       std::fwrite(line.data(), 1, line.size(), stdout);
     };
   }

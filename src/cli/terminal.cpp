@@ -12,6 +12,8 @@
 #include <system_error>
 
 #include "base/result.hpp"
+#include "encode/display_text.hpp"
+#include "runtime/standard_streams.hpp"
 
 namespace ddprof {
 
@@ -27,10 +29,15 @@ std::string stream_name(const std::string& process, int stream) {
 
 }  // namespace
 
-int print_output(const std::string& text) {
+int print_output(const std::string& foreign) {
+  const std::string text = printable_lines(foreign);
   const bool is_written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   return is_written ? 0 : 1;
+}
+
+void say_text(std::string_view text, std::string_view before) {
+  print_to_standard_error(fmt::format("{}{}", before, printable_lines(text)));
 }
 
 std::size_t terminal_width(int fd) {

@@ -4,13 +4,19 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "base/ids.hpp"
 
 namespace ddprof {
 
+// Names of files, functions and processes are foreign text. Whatever is printed goes through these two, which
+// leave lines and colours as they are and make the rest printable.
+
 // Writes to standard output, all of it; the exit status to end with.
 int print_output(const std::string& text);
+// Writes to standard error. `before` is written as it is: see fresh_line().
+void say_text(std::string_view text, std::string_view before = "");
 
 // Columns of standard output, or of another descriptor; where that is no terminal, $COLUMNS, else 100.
 [[nodiscard]] std::size_t terminal_width(int fd = STDOUT_FILENO);

@@ -93,17 +93,43 @@ std::string_view head_of(std::string_view text, std::size_t width) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+namespace {
+
+// "\x1b[1;31m" at the front; 0: there is none.
+std::size_t color_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+std::size_t layout_length(std::string_view text) {
+  return text[0] == '\n' || text[0] == '\t' ? 1 : color_length(text);
+}
+
+std::size_t no_layout(std::string_view /*text*/) { return 0; }
+
+template <typename LengthAllowed>
+std::string cleaned(std::string_view text, LengthAllowed length_allowed) {
   std::string clean;
   while (!text.empty()) {
+    const std::size_t allowed = length_allowed(text);
     const Character character = first_character(text);
     const bool is_bad = is_control(character.code) || utf8_sequence_length(text) == 0;
-    clean += is_bad ? kReplacement : character.bytes;
-    text.remove_prefix(character.bytes.size());
+    const std::size_t size = allowed > 0 ? allowed : character.bytes.size();
+    clean += allowed == 0 && is_bad ? kReplacement : text.substr(0, size);
+    text.remove_prefix(size);
   }
   return clean;
 }
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  return cleaned(text, no_layout);
+}
+
+std::string printable_lines(std::string_view text) { return cleaned(text, layout_length); }
 
 std::size_t display_width(std::string_view text) {
   if (std::all_of(text.begin(), text.end(), is_plain)) return text.size();

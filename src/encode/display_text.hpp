@@ -12,6 +12,9 @@ namespace ddprof {
 // bytes that are no UTF-8 become U+FFFD.
 std::string printable(std::string_view text);
 
+// The same for a text of several lines: ends of lines, tabs and colours (ESC [ … m) stay.
+std::string printable_lines(std::string_view text);
+
 // Columns that printable text takes: two for East Asian wide characters, none for combining marks.
 std::size_t display_width(std::string_view text);
 

@@ -88,5 +88,12 @@ TEST(DisplayName, FitsWhateverTheBracketsDo) {
   EXPECT_LE(display_width(fit_name(deep, 40)), 40U);
 }
 
+TEST(DisplayText, LinesAndColoursOfATextStay) {
+  EXPECT_EQ(printable_lines("one\n\x1b[1;31mtwo\x1b[0m\tthree\n"), "one\n\x1b[1;31mtwo\x1b[0m\tthree\n");
+  EXPECT_EQ(printable_lines("a\x1b[2Jb\rc\x1b]0;title\ad"), "a\uFFFD[2Jb\uFFFDc\uFFFD]0;title\uFFFDd");
+  EXPECT_EQ(printable_lines("\x1b["), "\uFFFD[");
+  EXPECT_EQ(printable_lines("\xc2\x9b\xff\x7f…"), "\uFFFD\uFFFD\uFFFD…");
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -128,6 +128,10 @@ std::string replacements(const Summary& summary) {
   return all == 0 ? "" : fmt::format("replaced {} times: {}", all, parts);
 }
 
+std::string profiles(std::uint64_t count) {
+  return with_thousands(count) + (count == 1 ? " profile" : " profiles");
+}
+
 }  // namespace
 
 // What did not arrive, or not yet.
@@ -172,9 +176,9 @@ std::string closing_line(const Summary& summary) {
 }
 
 std::string end_line(const Summary& summary) {
-  std::string line = fmt::format("the end, after {:.1f} s: {}; {} profiles for {}",
+  std::string line = fmt::format("the end, after {:.1f} s: {}; {} for {}",
                                  std::chrono::duration<double>(summary.duration).count(),
-                                 closing_line(summary), with_thousands(summary.outcome.sent), summary.output);
+                                 closing_line(summary), profiles(summary.outcome.sent), summary.output);
   if (const std::string text = undelivered(summary); !text.empty()) line += "; " + text;
   if (summary.outcome.first_error) line += ": " + summary.outcome.first_error->message;
   if (const std::string text = replacements(summary); !text.empty()) line += "; worker " + text;
@@ -245,16 +249,16 @@ std::string render_summary(const Summary& summary) {
   if (summary.slow_down > 1)
     add("slowed", fmt::format("one of {} samples is taken, to stay within --max-cpu", summary.slow_down));
   if (summary.outcome.dropped > 0)
-    add("dropped", fmt::format("{} profiles: the destination was too slow", summary.outcome.dropped));
+    add("dropped", fmt::format("{}: the destination was too slow", profiles(summary.outcome.dropped)));
   if (summary.outcome.delivery.waiting > 0)
     add("waiting",
-        fmt::format("{} profiles, on the disk until somebody takes them", summary.outcome.delivery.waiting));
+        fmt::format("{}, on the disk until they can be sent", profiles(summary.outcome.delivery.waiting)));
   if (summary.outcome.delivery.dropped > 0)
-    add("dropped", fmt::format("{} profiles that had waited: no room, too old, or refused in the end",
-                               summary.outcome.delivery.dropped));
+    add("dropped", fmt::format("{} that had waited: no room, too old, or refused in the end",
+                               profiles(summary.outcome.delivery.dropped)));
   if (summary.outcome.first_error) {
     add("failed",
-        fmt::format("{} profiles: {}", summary.outcome.failed, summary.outcome.first_error->message));
+        fmt::format("{}: {}", profiles(summary.outcome.failed), summary.outcome.first_error->message));
     if (!summary.outcome.first_error->hint.empty()) add("", "try: " + summary.outcome.first_error->hint);
   }
   if (summary.outcome.sent > 0) add("profile", summary.output);

@@ -13,7 +13,7 @@ import test_outage
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ ddprof\[\d+\]: "
 START = r"version [\d.]+, profiling sh \(PID \d+\); "
-END = r"the end, after [\d.]+ s: [\d,]+ samples, \d+ lost, .*; \d+ profiles for .*; ddprof [\d.]+ s of CPU, [\d.]+ MiB"
+END = r"the end, after [\d.]+ s: [\d,]+ samples, \d+ lost, .*; \d+ profiles? for .*; ddprof [\d.]+ s of CPU, [\d.]+ MiB"
 IDLE = ["sh", "-c", "while sleep 0.1; do :; done"]
 
 
