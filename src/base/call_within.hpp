@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -83,5 +84,43 @@ std::optional<Value> call_within(std::chrono::milliseconds patience, Work work, 
   shared->is_given_up = true;
   return std::exchange(shared->value, std::nullopt);
 }
+
+// Several such calls into one place, such as a file system. While one that was given up still hangs, others
+// fail at once: a place that hangs costs one thread. Copies are of the same place.
+class PatientCalls {
+ public:
+  explicit PatientCalls(std::chrono::milliseconds patience) : patience_(patience) {}
+
+  template <typename Work>
+  std::optional<std::invoke_result_t<Work>> call(Work work) const {
+    if (state_->is_hung && state_->running > 0) return std::nullopt;
+    auto value = call_within(
+        patience_, [running = Running(state_), work = std::move(work)]() mutable { return work(); });
+    state_->is_hung = !value;
+    return value;
+  }
+
+ private:
+  struct State {
+    std::atomic<bool> is_hung{false};
+    std::atomic<int> running{0};
+  };
+  // For as long as a call has not returned.
+  class Running {
+   public:
+    explicit Running(std::shared_ptr<State> state) : state_(std::move(state)) { ++state_->running; }
+    Running(Running&& other) noexcept = default;
+    Running& operator=(Running&&) = delete;
+    ~Running() {
+      if (state_) --state_->running;
+    }
+
+   private:
+    std::shared_ptr<State> state_;
+  };
+
+  std::chrono::milliseconds patience_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
 
 }  // namespace ddprof

@@ -4,14 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/call_within.hpp"
 #include "base/ids.hpp"
 #include "base/mapped_region.hpp"
+#include "base/output_file.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
@@ -25,22 +28,27 @@ struct PrivateFile {
 
 // A folder of files that only this user may read and write: caches, a spool. Somebody else's folder, or
 // somebody else's file in it, is not used. Several processes may use one at the same time: a reader finds the
-// old file or the new one, and who has the old one mapped keeps it.
+// old file or the new one, and who has the old one mapped keeps it. A file system that hangs makes calls
+// fail, after some seconds the first time, then at once until it is back.
 class PrivateFolder {
  public:
+  static constexpr std::chrono::milliseconds kOpenPatience{1000};
+  static constexpr std::chrono::milliseconds kPatience{10'000};  // a slow disk may take seconds to write
+
   PrivateFolder() = default;
 
-  // Makes the folder, and the one that it is in, but puts nothing into somebody else's: under sudo the home
-  // directory may be another user's.
+  // Makes the folder, and those that it is in, but puts nothing into a folder of another user: under sudo the
+  // home directory may be theirs. Takes rights from others that they have on the folder itself: who can open
+  // it could lock it.
   static Result<PrivateFolder> open(const std::string& path);
 
   // One inside of this one, made if need be.
   [[nodiscard]] Result<PrivateFolder> folder(const std::string& name) const;
 
-  [[nodiscard]] bool is_open() const { return fd_.is_open(); }
+  [[nodiscard]] bool is_open() const { return folder_ != nullptr; }
   [[nodiscard]] Result<MappedRegion> read(const std::string& name) const;
   // A copy, which cannot fail later as a mapping can: of a file that is cut, or on a disk that is broken.
-  // `not_found`: somebody has removed it.
+  // `not_found`: it has been removed. `corrupt`: it is larger than it may be.
   [[nodiscard]] Result<std::string> read_copy(const std::string& name, std::uint64_t max_bytes) const;
   Result<void> write(const std::string& name, std::span<const std::byte> content) const;
   // As write(), and what was written survives a crash of the machine.
@@ -52,7 +60,7 @@ class PrivateFolder {
   // Not once somebody has removed the folder: nothing can be put into it any more.
   [[nodiscard]] bool is_linked() const;
   // Those of this user, in no order. Those whose names begin with a dot are being written, or were when
-  // somebody crashed.
+  // a process crashed.
   [[nodiscard]] std::vector<PrivateFile> files() const;
   // Whether there is one whose name ends like this; cheaper than looking at each.
   [[nodiscard]] bool has_file(std::string_view suffix) const;
@@ -64,17 +72,19 @@ class PrivateFolder {
   void trim(std::uint64_t max_bytes) const;
 
  private:
-  enum class Durability : std::uint8_t { none, disk };
+  using Shared = std::shared_ptr<const OutputFolder>;  // with calls that hang
+
+  explicit PrivateFolder(OutputFolder folder) : folder_(std::make_shared<OutputFolder>(std::move(folder))) {}
+
+  static Result<PrivateFolder> open_own(Result<OutputFolder> folder, const std::string& path);
   Result<void> write(const std::string& name, std::span<const std::byte> content,
                      Durability durability) const;
+  // The answer, or `otherwise` when there is none in time.
+  template <typename Work, typename Answer = std::invoke_result_t<Work, const OutputFolder&>>
+  Answer ask(Work work, Answer otherwise) const;
 
-  // False to look no further.
-  using Visit = std::function<bool(const char* name)>;
-  void visit(const Visit& visit) const;
-
-  explicit PrivateFolder(UniqueFd fd) : fd_(std::move(fd)) {}
-
-  UniqueFd fd_;
+  Shared folder_;
+  PatientCalls calls_{kPatience};
 };
 
 }  // namespace ddprof

@@ -63,9 +63,31 @@ TEST_F(PrivateFolderTest, FollowsNoLinks) {
   EXPECT_EQ(text_of(*folder, "a"), "(none)");
 }
 
-TEST_F(PrivateFolderTest, MakesNoFolderInNowhere) {
-  EXPECT_FALSE(PrivateFolder::open(home_ + "/1/2/3/4").ok());
-  EXPECT_FALSE(std::filesystem::exists(home_ + "/1"));
+TEST_F(PrivateFolderTest, PutsNothingIntoAFolderOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make files of another user";
+  constexpr uid_t kStranger = 61001;
+  ASSERT_EQ(::chown(home_.c_str(), kStranger, kStranger), 0);
+  EXPECT_FALSE(PrivateFolder::open(path_).ok());
+  EXPECT_TRUE(std::filesystem::is_empty(home_));
+  // Nor through a link of theirs.
+  std::filesystem::create_directories(home_ + "/ours/ddprof");
+  ASSERT_EQ(::chown((home_ + "/ours").c_str(), 0, 0), 0);
+  std::filesystem::permissions(home_ + "/ours/ddprof", std::filesystem::perms(0755));
+  std::filesystem::create_symlink("ours", home_ + "/.cache");
+  ASSERT_EQ(::lchown((home_ + "/.cache").c_str(), kStranger, kStranger), 0);
+  EXPECT_FALSE(PrivateFolder::open(path_).ok());
+  struct stat status {};
+  ASSERT_EQ(::stat((home_ + "/ours/ddprof").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0755U);
+}
+
+TEST_F(PrivateFolderTest, IsForThisUserAlone) {
+  std::filesystem::create_directories(path_);
+  std::filesystem::permissions(path_, std::filesystem::perms(0755));
+  ASSERT_TRUE(PrivateFolder::open(path_).ok());
+  struct stat status {};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700U);
 }
 
 TEST_F(PrivateFolderTest, TrimsWhatWasWrittenLongestAgo) {

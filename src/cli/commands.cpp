@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
 
+#include "base/output_file.hpp"
 #include "cli/attach_choice.hpp"
 #include "cli/command_table.hpp"
 #include "cli/completion.hpp"
@@ -21,7 +23,7 @@
 #include "cli/show_config.hpp"
 #include "cli/terminal.hpp"
 #include "cli/upload_peers.hpp"
-#include "export/file_destination.hpp"
+#include "runtime/call_apart.hpp"
 #include "runtime/program.hpp"
 #include "runtime/recorder.hpp"
 #include "runtime/standard_streams.hpp"
@@ -54,8 +56,7 @@ std::optional<int> refuse_mistyped_command(const Options& options) {
 // What was typed and does nothing is answered at once; it would be missed in a summary.
 void say_warnings(const Options& options) {
   if (options.quiet || options.log_mode == "disabled") return;
-  for (const std::string& warning : options.warnings)
-    print_to_standard_error(fmt::format("ddprof: {}\n", warning));
+  for (const std::string& warning : options.warnings) say_text(fmt::format("ddprof: {}\n", warning));
 }
 
 int exec_unprofiled(const Options& options) {
@@ -65,13 +66,27 @@ int exec_unprofiled(const Options& options) {
 
 Result<void> write_captured_config(const Options& options) {
   if (options.capture_config.empty()) return {};
-  return write_file_atomically(options.capture_config, capture_config(options));
+  return write_output(options.capture_config, capture_config(options));
 }
+
+constexpr std::chrono::milliseconds kPlacePatience(2000);
 
 // What the user has to correct, before anything is started.
 Result<void> check_places(const Options& options, const std::string& directory) {
-  TRY(check_output(options, directory));
+  const auto checked = call_apart(kPlacePatience, [&] { return check_output(options, directory); });
+  if (!checked) return does_not_answer("write " + (options.output.empty() ? directory : options.output));
+  if (!*checked) return checked->error();
   return Journal(options, directory).check();
+}
+
+// Without a spool on a file system that hangs.
+Options with_possible_spool(Options options, const std::string& directory) {
+  const auto checked = call_apart(kPlacePatience, [&] { return check_spool(options, directory); });
+  if (checked && (checked->ok() || checked->error().code != ErrorCode::exhausted)) return options;
+  say_error(with_hint(checked ? checked->error() : does_not_answer("open the folder of requests that wait"),
+                      "--spool-dir DIR; until then, what no peer takes is lost"));
+  options.spool_dir = "none";
+  return options;
 }
 
 // A service that is wrapped runs without the log that it cannot have.
@@ -92,11 +107,24 @@ int run_profiling(const Options& given) {
   say_warnings(given);
   const std::string directory = working_directory();
   Options options = given;
+  const auto settled = settle_output(options);
+  if (!settled && has_program) {
+    Error error = settled.error();
+    error.message.insert(0, "running without profiling: ");
+    say_error(error);
+    return exec_unprofiled(options);
+  }
+  if (!settled) {
+    say_error(settled.error());
+    return kExitUsage;
+  }
   if (options.command == Command::wrap) {
     options = with_possible_log(options, directory);
   } else if (auto possible = check_places(options, directory); !possible) {
     say_error(possible.error());
     return kExitUsage;
+  } else {
+    options = with_possible_spool(options, directory);
   }
   ProfilingRequest request = make_profiling_request(options);
   if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));

@@ -5,10 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "base/output_file.hpp"
 #include "cli/load_profile.hpp"
 #include "cli/profiling_request.hpp"
 #include "encode/output_format.hpp"
-#include "export/file_destination.hpp"
 
 namespace ddprof {
 
@@ -18,8 +18,8 @@ Result<OutputFormat> wanted_format(const Options& options) {
   return options.to.empty() ? output_format(options.files[1]) : output_format_by_name(options.to);
 }
 
-Result<void> write_output(const std::string& path, const std::string& content) {
-  if (path != "-") return write_file_atomically(path, content);
+Result<void> write_converted(const std::string& path, const std::string& content) {
+  if (path != "-") return write_output(path, content);
   const bool is_written =
       std::fwrite(content.data(), 1, content.size(), stdout) == content.size() && std::fflush(stdout) == 0;
   return is_written ? Result<void>() : errno_error(errno, "write standard output");
@@ -30,7 +30,7 @@ Result<void> convert_file(const Options& options) {
   const OutputFormat format = TRY(wanted_format(options));
   const Profile profile = TRY(load_profile(options.files[0]));
   const std::string content = TRY(encode(profile, format));
-  return write_output(options.files[1], content);
+  return write_converted(options.files[1], content);
 }
 
 }  // namespace

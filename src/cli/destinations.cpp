@@ -1,16 +1,18 @@
 #include "cli/destinations.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <utility>
 #include <vector>
 
+#include "base/call_within.hpp"
 #include "base/file_name.hpp"
+#include "base/output_file.hpp"
+#include "base/private_folder.hpp"
 #include "base/read_file.hpp"
 #include "cli/option_table.hpp"
 #include "cli/upload_peers.hpp"
@@ -18,6 +20,7 @@
 #include "export/file_destination.hpp"
 #include "export/several_destinations.hpp"
 #include "export/upload_destination.hpp"
+#include "runtime/call_apart.hpp"
 
 namespace ddprof {
 
@@ -43,10 +46,8 @@ Result<std::string> state_directory() {
                    "no place for profiles: none of XDG_STATE_HOME, STATE_DIRECTORY and HOME is set"),
         "--output FILE");
   }
-  std::error_code failed;
-  std::filesystem::create_directories(directory, failed);
-  if (failed) return with_hint(errno_error(failed.value(), "create " + directory), "--output FILE");
-  ::chmod(directory.c_str(), 0700);
+  if (auto folder = PrivateFolder::open(directory); !folder)
+    return with_hint(std::move(folder).error(), "--output FILE");
   return directory;
 }
 
@@ -56,10 +57,8 @@ Result<std::unique_ptr<Destination>> own(Result<Kind> destination) {
   return std::unique_ptr<Destination>(std::make_unique<Kind>(std::move(destination).value()));
 }
 
-bool is_directory(const std::string& path) {
-  std::error_code unknown;  // in a folder that we may not enter: who writes there will say so
-  return path.ends_with('/') || std::filesystem::is_directory(path, unknown);
-}
+// By name alone: see settle_output().
+bool is_directory(const std::string& path) { return path.ends_with('/'); }
 
 std::string absolute_path(const std::string& path, const std::string& working_directory) {
   return path.starts_with('/') ? path : working_directory + "/" + path;
@@ -67,10 +66,14 @@ std::string absolute_path(const std::string& path, const std::string& working_di
 
 // With its parents, for this user alone. Those that are there stay as they are.
 Result<void> make_folder(const std::string& path) {
-  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
-    ::mkdir(path.substr(0, slash).c_str(), 0700);
-  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return with_hint(errno_error(errno, "create " + path), "choose another place with --output");
+  const auto made = call_within(PrivateFolder::kOpenPatience, [path]() -> Result<void> {
+    TRY(OutputFolder::open(path, MissingFolders::make));
+    return {};
+  });
+  if (made && made->ok()) return {};
+  Error error = made ? made->error() : does_not_answer("open " + path);
+  if (!error.hint.empty()) return error;
+  return with_hint(std::move(error), "choose another place with --output");
 }
 
 // "20261116T065102Z-4711-9f3c21": of one process by its PID, of all by the name of the machine.
@@ -81,7 +84,9 @@ std::string run_name(const Options& options, Pid target, const RunStamp& stamp) 
   return fmt::format("{}-{}-{}", stamp.time, who, stamp.random);
 }
 
-Result<std::unique_ptr<Destination>> make_file_destination(const Options& options,
+enum class FilePlace : std::uint8_t { debug_prefix, output };
+
+Result<std::unique_ptr<Destination>> make_file_destination(FilePlace place, const Options& options,
                                                            const std::string& working_directory,
                                                            const std::string& name, Pid target,
                                                            const RunStamp& stamp, const Voice& voice) {
@@ -95,7 +100,7 @@ Result<std::unique_ptr<Destination>> make_file_destination(const Options& option
                                       .pid = to_int(target)},
                                      {}, voice));
   };
-  if (!options.debug_pprof_prefix.empty())
+  if (place == FilePlace::debug_prefix)
     return folder_of(absolute_path(options.debug_pprof_prefix, working_directory));
   std::string output = absolute_path(options.output, working_directory);
   if (!options.output.empty() && is_directory(output)) {
@@ -110,9 +115,14 @@ Result<std::unique_ptr<Destination>> make_file_destination(const Options& option
   return folder_of(TRY(state_directory()) + "/" + file_name);
 }
 
-bool wants_files(const Options& options) {
-  return !options.output.empty() || !options.debug_pprof_prefix.empty() ||
-         options.command == Command::record || !has_peers(options);
+// Both when both were named.
+std::vector<FilePlace> file_places(const Options& options) {
+  std::vector<FilePlace> places;
+  const bool has_prefix = !options.debug_pprof_prefix.empty();
+  if (has_prefix) places.push_back(FilePlace::debug_prefix);
+  const bool has_nowhere_else = !has_prefix && (options.command == Command::record || !has_peers(options));
+  if (!options.output.empty() || has_nowhere_else) places.push_back(FilePlace::output);
+  return places;
 }
 
 // A folder of its own for each peer: "http_localhost_8126-1a2b3c4d". Keys are not part of it: what waits
@@ -124,13 +134,13 @@ std::string folder_name(const Peer& peer) {
   return fmt::format("{}-{:08x}", safe_file_name(peer.place), hash);
 }
 
+Result<std::string> spool_folder(const Options& options, const std::string& working_directory) {
+  if (options.spool_dir.empty()) return TRY(state_directory()) + "/spool";
+  return absolute_path(options.spool_dir, working_directory);
+}
+
 Result<Spool> open_spool(const Options& options, const std::string& working_directory, const Peer& peer) {
-  std::string folder = options.spool_dir;
-  if (folder.empty()) folder = TRY(state_directory()) + "/spool";
-  if (!folder.starts_with('/')) folder = working_directory + "/" + folder;
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return errno_error(failed.value(), "create " + folder);
+  const std::string folder = TRY(spool_folder(options, working_directory));
   Spool spool = TRY(Spool::open(folder + "/" + folder_name(peer),
                                 {.bytes = static_cast<std::uint64_t>(options.spool_mib) << 20U,
                                  .age = std::chrono::hours(options.spool_hours)}));
@@ -174,6 +184,19 @@ std::string kept_notice(const Options& options, Pid target, const RunStamp& stam
                      safe_file_name(name_of_target(options, target)), run_name(options, target, stamp));
 }
 
+Result<void> settle_output(Options& options) {
+  constexpr std::chrono::milliseconds kPatience(1500);  // a program may wait for it
+  if (options.output.empty() || is_directory(options.output)) return {};
+  const auto is_folder = call_apart(kPatience, [&]() -> Result<void> {
+    std::error_code unknown;  // in a folder that we may not enter: who writes there will say so
+    if (std::filesystem::is_directory(options.output, unknown)) return {};
+    return make_error(ErrorCode::not_found, "{} is no folder", options.output);
+  });
+  if (!is_folder) return does_not_answer("open " + options.output);
+  if (is_folder->ok()) options.output += '/';
+  return {};
+}
+
 bool is_periodic(const Options& options) {
   if (has_peers(options)) return true;
   if (!options.debug_pprof_prefix.empty()) return true;
@@ -182,11 +205,14 @@ bool is_periodic(const Options& options) {
 }
 
 Result<void> check_output(const Options& options, const std::string& working_directory) {
-  if (!options.debug_pprof_prefix.empty())
+  const bool has_prefix = !options.debug_pprof_prefix.empty();
+  if (has_prefix)
     TRY(check_writable(absolute_path(options.debug_pprof_prefix, working_directory) + ".pb.gz"));
   const std::string output = absolute_path(options.output, working_directory);
   if (options.output.empty()) {
-    if (options.command == Command::record) TRY(check_writable(working_directory + "/ddprof.pb.gz"));
+    if (options.command == Command::record && !has_prefix)
+      TRY(check_writable(working_directory + "/ddprof.pb.gz"));
+    if (is_kept_here(options)) TRY(state_directory());
   } else if (is_directory(output)) {
     TRY(make_folder(output));
     TRY(check_writable(output + "/profile.pb.gz"));
@@ -196,14 +222,21 @@ Result<void> check_output(const Options& options, const std::string& working_dir
   return {};
 }
 
+Result<void> check_spool(const Options& options, const std::string& working_directory) {
+  if (!has_peers(options) || options.spool_dir == "none") return {};
+  const std::string folder = TRY(spool_folder(options, working_directory));
+  TRY(PrivateFolder::open(folder));
+  return {};
+}
+
 Result<std::unique_ptr<Destination>> make_destination(const Options& options,
                                                       const std::string& working_directory, Pid target,
                                                       const RunStamp& stamp, const Voice& voice) {
   const std::string name = name_of_target(options, target);
   std::vector<std::unique_ptr<Destination>> destinations;
-  if (wants_files(options))
+  for (const FilePlace place : file_places(options))
     destinations.push_back(
-        TRY(make_file_destination(options, working_directory, name, target, stamp, voice)));
+        TRY(make_file_destination(place, options, working_directory, name, target, stamp, voice)));
   std::vector<Peer> peers = chosen_peers(options, name, target, voice.say_notice);
   for (Peer& peer : peers)
     destinations.push_back(make_upload(std::move(peer), options, working_directory, voice, peers.size()));

@@ -1,20 +1,18 @@
 #include "cli/journal.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <syslog.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <utility>
 
-#include "base/unique_fd.hpp"
+#include "base/output_file.hpp"
 #include "cli/option_table.hpp"
 #include "encode/display_text.hpp"
-#include "runtime/standard_streams.hpp"
+#include "runtime/call_apart.hpp"
 
 namespace ddprof {
 
@@ -36,12 +34,6 @@ int syslog_priority(LogLevel level) {
   return LOG_ERR;
 }
 
-// Opened for each line: logs are moved away and begun anew while we run. Never waits for a reader.
-UniqueFd open_log(const std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  return UniqueFd(::open(path.c_str(), kFlags, 0600));
-}
-
 std::string timestamp() {
   std::tm now{};
   const std::time_t seconds = std::time(nullptr);
@@ -61,7 +53,9 @@ std::string_view mode_of(const Options& options) {
 }  // namespace
 
 Journal::Journal(const Options& options, const std::string& directory)
-    : stream_(mode_of(options) == "stdout" ? STDOUT_FILENO : STDERR_FILENO), level_(options.log_level) {
+    : stream_(mode_of(options) == "stdout" ? STDOUT_FILENO : STDERR_FILENO),
+      level_(options.log_level),
+      starter_(::getpid()) {
   const std::string_view mode = mode_of(options);
   if (mode == "stdout" || mode == "stderr") {
     if (options.quiet) level_ = LogLevel::error;
@@ -74,8 +68,23 @@ Journal::Journal(const Options& options, const std::string& directory)
 }
 
 Result<void> Journal::check() const {
-  if (place_ != Place::file || open_log(path_).is_open()) return {};
-  return with_hint(errno_error(errno, "--log-mode: open " + path_), "another file, or syslog");
+  if (place_ != Place::file) return {};
+  const auto checked = call_apart(kStartPatience, [this] { return check_log(path_); });
+  if (checked && checked->ok()) return {};
+  Error error = checked ? checked->error() : does_not_answer("open " + path_);
+  error.message.insert(0, "--log-mode: ");
+  return with_hint(std::move(error), "another file, or syslog");
+}
+
+// Opened for each line: logs are moved away and begun anew while we run. Neither a reader nor a file system
+// is waited for. What cannot be written there is said on standard error, as far as that is at hand.
+void Journal::append(const std::string& line) const {
+  const std::string text = fmt::format("{} ddprof[{}]: {}\n", timestamp(), ::getpid(), line);
+  const auto append = [path = path_, text] { return append_line(path, text); };
+  const auto written = ::getpid() == starter_ ? call_apart(kPatience, append) : calls_.call(append);
+  if (written && written->ok()) return;
+  const Error error = written ? written->error() : does_not_answer("write " + path_);
+  stream_.print(fmt::format("ddprof: {} (not in the log: {})\n", line, printable(error.message)));
 }
 
 std::optional<int> Journal::stream() const {
@@ -100,15 +109,14 @@ void Journal::write(LogLevel level, std::string line) const {
     case Place::nowhere:
       return;
     case Place::syslog:
-      return ::syslog(LOG_DAEMON | syslog_priority(level), "ddprof: %s", line.c_str());
+      return ::syslog(LOG_DAEMON | syslog_priority(level), "%s", line.c_str());
     case Place::stream:
       std::fflush(stdout);
       return stream_.print(fmt::format("ddprof: {}\n", line));
     case Place::file:
       break;
   }
-  const UniqueFd fd = open_log(path_);
-  if (fd.is_open()) print_to(fd.get(), fmt::format("{} ddprof[{}]: {}\n", timestamp(), ::getpid(), line));
+  append(line);
 }
 
 }  // namespace ddprof

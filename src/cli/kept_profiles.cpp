@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/read_file.hpp"
 #include "cli/load_profile.hpp"
 #include "cli/moment.hpp"
 #include "encode/json_document.hpp"
@@ -23,7 +22,6 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::size_t kMostIndexBytes = std::size_t{16} << 20U;
 constexpr std::string_view kCpuSum = "cpu/nanoseconds";
 constexpr std::string_view kServiceNote = "service: ";
 
@@ -106,8 +104,7 @@ Result<KeptProfile> inspect_profile(const std::string& path) {
 Result<std::vector<KeptProfile>> profiles_in(const std::string& folder) {
   std::vector<KeptProfile> kept;
   std::set<std::string> known;
-  const std::string index = read_file(folder + "/" + std::string(kIndexName), kMostIndexBytes).value_or("");
-  for (const IndexEntry& entry : read_index(index)) {
+  for (const IndexEntry& entry : read_index(read_index_file(folder))) {
     auto profile = from_index(folder, entry);
     if (!profile || !is_plain_file(profile->path, profile->bytes)) continue;
     if (known.insert(entry.file).second) kept.push_back(*std::move(profile));

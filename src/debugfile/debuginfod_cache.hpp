@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/build_id.hpp"
+#include "base/output_file.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
 
@@ -28,7 +29,7 @@ class DebuginfodCache {
   // A file on its way, under a temporary name; gone unless it is kept.
   class Arrival {
    public:
-    Arrival(UniqueFd fd, std::string temporary, std::string path);
+    Arrival(UniqueFd fd, OutputFolder folder, std::string temporary);
     Arrival(Arrival&&) noexcept = default;
     Arrival& operator=(Arrival&&) = delete;
     ~Arrival();
@@ -41,8 +42,8 @@ class DebuginfodCache {
 
    private:
     UniqueFd fd_;
+    OutputFolder folder_;
     std::string temporary_;
-    std::string path_;
   };
   Result<Arrival> begin(const BuildId& build_id) const;
   Result<void> note_absent(const BuildId& build_id) const;
@@ -51,7 +52,6 @@ class DebuginfodCache {
   void clean() const;
 
  private:
-  Result<void> make_folder(const BuildId& build_id) const;
   [[nodiscard]] std::chrono::seconds number_in(const char* name, std::chrono::seconds otherwise) const;
 
   std::string folder_;

@@ -7,27 +7,19 @@
 #include <string>
 #include <utility>
 
+#include "base/call_within.hpp"
 #include "encode/output_format.hpp"
 #include "export/destination.hpp"
 
 namespace ddprof {
 
-// Writes each profile so that a reader never sees half of one: a temporary file beside it, then rename.
-Result<void> write_file_atomically(const std::string& path, const std::string& content);
-
-// The same, and whatever has that name is replaced, a link or a device too.
-Result<void> replace_file(const std::string& path, const std::string& content);
-// The same for a name that is not taken yet. False: it is, and what has it stays as it is.
-Result<bool> write_new_file(const std::string& path, const std::string& content);
-
-// Whether `path` could be written when the time comes: nobody should learn that after an hour.
-Result<void> check_writable(const std::string& path);
-
 // One file for the whole run; the format follows from its extension. When the run comes in parts, because its
 // worker was replaced, each part is added to what the file holds. A picture cannot be added to: until the
-// last part, the profile that it shows is in FILE.parts.pb.gz.
+// last part, the profile that it shows is in FILE.parts.pb.gz. A file system that hangs is an error.
 class FileDestination final : public Destination {
  public:
+  // For one write: a slow disk may take seconds.
+  static constexpr std::chrono::milliseconds kPatience{15'000};
   // Is shown the profile that the file holds, whole, each time it has been written.
   using OnWritten = std::function<void(const Profile&)>;
 
@@ -41,6 +33,8 @@ class FileDestination final : public Destination {
 
  private:
   [[nodiscard]] Result<void> send_part(const Batch& batch) const;
+  [[nodiscard]] Result<std::string> read_parts(const std::string& path) const;
+  [[nodiscard]] Result<void> write(const std::string& path, std::string content) const;
 
   // A name that is taken from the beginning of a run, by an empty file. If nothing is written into it, the
   // process that took it removes it.
@@ -73,6 +67,7 @@ class FileDestination final : public Destination {
   OutputFormat format_;
   Claim claim_;
   OnWritten on_written_;
+  PatientCalls calls_{kPatience};
 };
 
 }  // namespace ddprof

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "base/output_file.hpp"
 #include "base/read_file.hpp"
 #include "encode/pprof.hpp"
 #include "profile/profile_builder.hpp"
@@ -90,26 +91,8 @@ TEST_F(FileDestinationTest, ShowsWhatTheFileHoldsEachTimeItIsWritten) {
   EXPECT_EQ(durations, (std::vector<std::int64_t>{10, 20}));
 }
 
-TEST_F(FileDestinationTest, ReplacesAnOlderFileAsAWhole) {
-  std::string path = directory + "/out.folded";
-  ASSERT_TRUE(write_file_atomically(path, "old content that is longer\n"));
-  ASSERT_TRUE(write_file_atomically(path, "new\n"));
-  EXPECT_EQ(*read_file(path), "new\n");
-}
-
-TEST_F(FileDestinationTest, ANewFileReplacesNone) {
-  const std::string path = directory + "/new";
-  EXPECT_TRUE(*write_new_file(path, "first"));
-  EXPECT_FALSE(*write_new_file(path, "second"));
-  EXPECT_EQ(*read_file(path), "first");
-  std::filesystem::create_symlink(directory + "/nowhere", directory + "/link");
-  EXPECT_FALSE(*write_new_file(directory + "/link", "third"));
-  EXPECT_EQ(files(), 2U) << "nothing temporary is left";
-  EXPECT_FALSE(write_new_file(directory + "/no/such/folder", ""));
-}
-
 TEST_F(FileDestinationTest, TakesTheNextFreeName) {
-  ASSERT_TRUE(write_file_atomically(directory + "/app.pb.gz", "of yesterday"));
+  ASSERT_TRUE(write_output(directory + "/app.pb.gz", "of yesterday"));
   auto first = FileDestination::create_new(directory + "/app");
   auto second = FileDestination::create_new(directory + "/app");  // at the same time
   ASSERT_TRUE(first && second);
@@ -147,13 +130,6 @@ TEST_F(FileDestinationTest, AFailedWriteLeavesNothingBehind) {
   std::filesystem::remove_all(directory);
   EXPECT_FALSE(destination->send(Batch::of(profile, 0)));
   EXPECT_FALSE(std::filesystem::exists(directory));
-}
-
-TEST(FileDestination, AFullDiskIsAnErrorNotACrash) {
-  // /dev/full accepts the open and refuses every byte.
-  auto written = write_file_atomically("/dev/full", "x");
-  ASSERT_FALSE(written);
-  EXPECT_EQ(written.error().code, ErrorCode::exhausted);
 }
 
 }  // namespace

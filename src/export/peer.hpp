@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,8 @@ struct Peer {
   std::string (*cure)(unsigned status) = nullptr;
   // What a peer that took a parcel did not like about it, by its answer; empty: nothing. May be missing.
   std::string (*objection)(std::string_view answer) = nullptr;
+  // Why no request may be sent now; asked before each. May be missing.
+  std::function<std::optional<Error>()> guard = {};
 };
 
 }  // namespace ddprof

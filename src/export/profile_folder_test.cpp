@@ -103,7 +103,8 @@ TEST(ProfileFolder, FollowsNoLink) {
 
 TEST(ProfileFolder, WaitsNotForeverForALock) {
   const ScratchFolder folder;
-  const UniqueFd held(::open(folder.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  folder.write("index.jsonl", "");
+  const UniqueFd held(::open(folder.path("index.jsonl").c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(::flock(held.get(), LOCK_EX), 0);
   send(folder, "app", 0);
   EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz"));
@@ -134,6 +135,42 @@ TEST(ProfileFolder, TouchesNothingThatItHasNotWritten) {
   send(folder, "app", 0, {.files = 1});
   EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz"));
   EXPECT_EQ(folder.read("mine.pb.gz"), "precious");
+}
+
+TEST(ProfileFolder, BelievesNoIndexOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make files of another user";
+  constexpr uid_t kStranger = 61001;
+  const ScratchFolder folder;
+  const auto give_away = [&](const char* name) {
+    ASSERT_EQ(::chown(folder.path(name).c_str(), kStranger, kStranger), 0);
+  };
+  // Of ours, and of theirs in an index of ours.
+  for (const char* name : {"ours-1-000000.pb.gz", "theirs-1-000000.pb.gz", "plain.pb.gz"})
+    folder.write(name, "precious");
+  folder.write("index.jsonl", "{\"file\":\"ours-1-000000.pb.gz\",\"bytes\":1}\n");
+  give_away("index.jsonl");
+  give_away("theirs-1-000000.pb.gz");
+  send(folder, "app", 0, {.files = 1});
+  EXPECT_TRUE(folder.has("ours-1-000000.pb.gz"));
+  EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz"));
+  folder.write("index.jsonl",
+               "{\"file\":\"theirs-1-000000.pb.gz\",\"bytes\":1}\n{\"file\":\"plain.pb.gz\",\"bytes\":1}\n"
+               "{\"file\":\"ours-1-000000.pb.gz\",\"bytes\":1}\n");
+  send(folder, "app", 1, {.files = 1});
+  EXPECT_TRUE(folder.has("theirs-1-000000.pb.gz"));
+  EXPECT_TRUE(folder.has("plain.pb.gz"));
+  EXPECT_FALSE(folder.has("ours-1-000000.pb.gz"));
+}
+
+TEST(ProfileFolder, AnIndexIsReadFromItsOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make files of another user";
+  const ScratchFolder folder;
+  folder.write("index.jsonl", "text");
+  EXPECT_EQ(read_index_file(folder.path()), "text");
+  ASSERT_EQ(::chown(folder.path("index.jsonl").c_str(), 61001, 61001), 0);
+  EXPECT_EQ(read_index_file(folder.path()), "");
+  ASSERT_EQ(::chown(folder.path().c_str(), 61001, 61001), 0);
+  EXPECT_EQ(read_index_file(folder.path()), "text");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <span>
 #include <string_view>
@@ -136,22 +137,29 @@ Result<std::string> Spool::add(const Parcel& parcel) {
                     why.substr(std::min(why.find(": "), why.size())));
 }
 
-void Spool::deliver(const Attempt& attempt) {
+Result<void> Spool::deliver(const Attempt& attempt) {
   // What was delivered and cannot be removed would be delivered again and again.
-  if (!folder_.is_writable()) return;
+  if (!folder_.is_writable()) return {};
   const UniqueFd lock = folder_.try_lock();
-  if (!lock.is_open()) return;
+  if (!lock.is_open()) return {};
+  std::optional<Error> unreadable;
   for (const PrivateFile& file : make_room(files(), 0)) {
     const auto content = folder_.read_copy(file.name, limits_.bytes);
-    if (!content && content.error().code == ErrorCode::not_found) continue;  // somebody made room
-    if (!content && content.error().code != ErrorCode::corrupt) return;      // no descriptors, no memory
+    if (!content && content.error().code == ErrorCode::not_found) continue;   // somebody made room
+    if (!content && content.error().code == ErrorCode::exhausted) return {};  // no descriptors, no memory
+    if (!content && content.error().code != ErrorCode::corrupt) {
+      // A disk that fails now may be read again later.
+      if (!unreadable) unreadable = content.error();
+      continue;
+    }
     const auto parcel =
         content ? read_parcel(std::as_bytes(std::span(*content))) : Result<Parcel>(content.error());
     const Fate fate = parcel ? attempt(file.name, *parcel) : Fate::refused;
-    if (fate == Fate::kept) return;
+    if (fate == Fate::kept) break;
     if (fate == Fate::refused) drop(file.name);
     if (fate == Fate::delivered) std::ignore = folder_.remove(file.name);
   }
+  return unreadable ? Result<void>(*std::move(unreadable)) : Result<void>();
 }
 
 bool Spool::is_empty() const { return !folder_.has_file(kParcelSuffix); }

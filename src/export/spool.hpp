@@ -40,8 +40,9 @@ class Spool {
     kept,         // waits on, and nothing further is tried
   };
   using Attempt = std::function<Fate(const std::string& name, const Parcel& parcel)>;
-  // From the oldest to the newest. Does nothing while another process delivers.
-  void deliver(const Attempt& attempt);
+  // From the oldest to the newest. Does nothing while another process delivers. An error: one of them cannot
+  // be read from the disk, and waits on.
+  Result<void> deliver(const Attempt& attempt);
   // Counted, if it was still there.
   void drop(const std::string& name);
 

@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -50,7 +54,7 @@ class SpoolTest : public testing::Test {
   // What is taken when all is, in its order.
   static std::vector<std::uint64_t> deliver_all(Spool& spool) {
     std::vector<std::uint64_t> taken;
-    spool.deliver([&](const std::string&, const Parcel& parcel) {
+    std::ignore = spool.deliver([&](const std::string&, const Parcel& parcel) {
       taken.push_back(parcel.sequence);
       return Spool::Fate::delivered;
     });
@@ -97,7 +101,7 @@ TEST_F(SpoolTest, StopsAtWhatIsKeptAndGoesOnThere) {
   Spool spool = open();
   for (std::uint64_t i = 0; i < 4; ++i) add(spool, numbered(i));
   int attempts = 0;
-  spool.deliver([&](const std::string&, const Parcel& parcel) {
+  std::ignore = spool.deliver([&](const std::string&, const Parcel& parcel) {
     ++attempts;
     return parcel.sequence < 2 ? Spool::Fate::delivered : Spool::Fate::kept;
   });
@@ -109,7 +113,7 @@ TEST_F(SpoolTest, CountsWhatIsRefusedAndGoesPastWhatIsPassedOver) {
   Spool spool = open();
   const std::string first = add(spool, numbered(0));
   for (std::uint64_t i = 1; i < 4; ++i) add(spool, numbered(i));
-  spool.deliver([](const std::string&, const Parcel& parcel) {
+  std::ignore = spool.deliver([](const std::string&, const Parcel& parcel) {
     if (parcel.sequence == 0) return Spool::Fate::passed_over;
     return parcel.sequence == 1 ? Spool::Fate::refused : Spool::Fate::delivered;
   });
@@ -249,11 +253,41 @@ TEST_F(SpoolTest, DropsWhatIsTooOldInTheSpoolsBesideIt) {
   EXPECT_TRUE(folder_.has("not_a_spool/some.parcel"));
 }
 
+// Makes every read() of this process fail as a broken disk does.
+void break_reading() {
+  const sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_read, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EIO),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{std::size(program), const_cast<sock_filter*>(program)};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) ::_exit(9);
+}
+
+TEST_F(SpoolTest, KeepsWhatADiskCannotReadNow) {
+  Spool spool = open();
+  add(spool, numbered(0));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    break_reading();
+    const auto delivered =
+        spool.deliver([](const std::string&, const Parcel&) { return Spool::Fate::delivered; });
+    const bool is_said = !delivered && delivered.error().message.ends_with("Input/output error");
+    ::_exit(is_said && spool.state().parcels == 1 && spool.state().dropped == 0 ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_THAT(deliver_all(spool), ElementsAre(0));
+}
+
 TEST_F(SpoolTest, OneAtATimeDelivers) {
   Spool spool = open();
   add(spool, numbered(0));
   Spool other = open();
-  spool.deliver([&](const std::string&, const Parcel&) {
+  std::ignore = spool.deliver([&](const std::string&, const Parcel&) {
     EXPECT_THAT(deliver_all(other), IsEmpty());
     add(other, numbered(1));
     return Spool::Fate::delivered;
@@ -266,7 +300,7 @@ TEST_F(SpoolTest, AParcelMayBeRemovedUnderItsReader) {
   add(spool, numbered(0));
   add(spool, numbered(1));
   std::vector<std::uint64_t> taken;
-  spool.deliver([&](const std::string&, const Parcel& parcel) {
+  std::ignore = spool.deliver([&](const std::string&, const Parcel& parcel) {
     taken.push_back(parcel.sequence);
     for (const fs::path& file : parcel_files()) fs::remove(file);  // another process makes room
     return Spool::Fate::refused;
@@ -284,7 +318,7 @@ void run_sharer(const std::string& path, char run, std::uint64_t bound, int outp
     if (!spool->add(numbered(i, std::string(1, run)))) ::_exit(2);
     if (spool->state().bytes > bound) ::_exit(3);
     if (i % 4 == 3)
-      spool->deliver([&](const std::string&, const Parcel& parcel) {
+      std::ignore = spool->deliver([&](const std::string&, const Parcel& parcel) {
         const std::string line = fmt::format("{} {}\n", parcel.body, parcel.sequence);
         return ::write(output, line.data(), line.size()) > 0 ? Spool::Fate::delivered : Spool::Fate::kept;
       });
@@ -316,7 +350,7 @@ class SharedSpool : public SpoolTest {
       EXPECT_EQ(status, 0);
     }
     Spool rest = open({.bytes = bound, .age = std::chrono::hours(24)});
-    rest.deliver([&](const std::string&, const Parcel& parcel) {
+    std::ignore = rest.deliver([&](const std::string&, const Parcel& parcel) {
       taken[parcel.body].push_back(parcel.sequence);
       return Spool::Fate::delivered;
     });

@@ -159,7 +159,12 @@ void UploadDestination::deliver_waiting(const std::set<std::string>& own, Clock:
     suspect = name;
     return Spool::Fate::passed_over;
   };
-  if (Clock::now() >= not_before_) options_.spool->deliver(attempt);
+  auto delivered = Clock::now() >= not_before_ ? options_.spool->deliver(attempt) : Result<void>();
+  if (!delivered) {
+    Error error = std::move(delivered).error();
+    error.message += "; it stays there for another try";
+    tell_once("unreadable", error);
+  }
   for (std::size_t left = waiting.size(); left > 0; --left) sum.add(Delivery::waits);
 }
 
@@ -196,6 +201,8 @@ Verdict UploadDestination::post(const Parcel& parcel, Clock::time_point end) {
 Verdict UploadDestination::attempt(const Parcel& parcel, Clock::time_point end) const {
   if (stop_.stop_requested())
     return {Verdict::Kind::later, 0, make_error(ErrorCode::failed, "no time"), {}, {}};
+  if (auto refusal = peer_.guard ? peer_.guard() : std::nullopt)
+    return {Verdict::Kind::later, 0, std::move(*refusal), {}, {}};
   const auto left = std::max(std::chrono::ceil<milliseconds>(end - Clock::now()), milliseconds(1));
   HttpOptions limits;
   limits.first_byte_timeout = limits.progress_timeout = limits.total_timeout = left;

@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "runtime/orphans.hpp"
 
@@ -77,7 +79,12 @@ DetachedProcess start_detached(const std::function<void()>& life) {
 void end_silent_child(const DetachedProcess& process) {
   if (process.silent_child <= 0) return;
   ::kill(process.silent_child, SIGKILL);
-  wait_for_end(process.silent_child);
+  // One that hangs in a file system ends when that is back: nobody waits for it.
+  constexpr auto kPatience = std::chrono::milliseconds(200), kPause = std::chrono::milliseconds(1);
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (::waitpid(process.silent_child, nullptr, __WALL | WNOHANG) == 0 &&
+         std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(kPause);
 }
 
 }  // namespace ddprof

@@ -67,6 +67,7 @@ void tell(int fd, std::string_view message) {
       limited ? prepare(perf_target, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
     tell(ready.get(), prepared.error().message + kHintFollows + prepared.error().hint);
+    ready.reset();  // by hand: a thread that hangs in a file system keeps descriptors open beyond our end
     std::_Exit(1);
   }
   tell(ready.get(), std::string(kReady) + prepared->destination->describe());

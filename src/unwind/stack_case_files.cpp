@@ -2,8 +2,8 @@
 
 #include <fstream>
 #include <iterator>
-#include <system_error>
 
+#include "base/output_file.hpp"
 #include "unwind/stack_case_text.hpp"
 
 namespace ddprof {
@@ -14,14 +14,6 @@ namespace fs = std::filesystem;
 
 std::string module_file(std::size_t index) { return fmt::format("module.{}.unwind", index); }
 
-Result<void> write_file(const fs::path& path, std::string_view bytes) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) return make_error(ErrorCode::failed, "write {}: failed", path.string());
-  return {};
-}
-
 Result<std::string> read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return make_error(ErrorCode::not_found, "open {}: no such file", path.string());
@@ -31,15 +23,12 @@ Result<std::string> read_file(const fs::path& path) {
 }  // namespace
 
 Result<void> write_stack_case(const fs::path& directory, const StackCase& stack_case) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) return errno_error(error.value(), "create " + directory.string());
-  TRY(write_file(directory / "case.txt", format_stack_case(stack_case)));
+  const OutputFolder folder = TRY(OutputFolder::open(directory.string(), MissingFolders::make));
+  TRY(folder.replace("case.txt", format_stack_case(stack_case)));
   const auto* bytes = reinterpret_cast<const char*>(stack_case.stack.data());
-  TRY(write_file(directory / "stack.bin", {bytes, stack_case.stack.size()}));
-  for (std::size_t i = 0; i < stack_case.modules.size(); ++i) {
-    TRY(write_file(directory / module_file(i), format_stack_case_module(stack_case.modules[i])));
-  }
+  TRY(folder.replace("stack.bin", {bytes, stack_case.stack.size()}));
+  for (std::size_t i = 0; i < stack_case.modules.size(); ++i)
+    TRY(folder.replace(module_file(i), format_stack_case_module(stack_case.modules[i])));
   return {};
 }
 
