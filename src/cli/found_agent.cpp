@@ -10,6 +10,7 @@
 #include "base/unique_fd.hpp"
 #include "cli/option_table.hpp"
 #include "cli/upload_peers.hpp"
+#include "export/agent_owner.hpp"
 
 namespace ddprof {
 
@@ -58,20 +59,47 @@ bool may_look_for_an_agent(const Options& options) {
 }  // namespace
 
 AgentProbe agent_probe(std::chrono::milliseconds patience) {
-  return {.has_socket = is_socket,
-          .has_listener = [patience](std::uint16_t port) { return listens_at_loopback(port, patience); }};
+  AgentProbe probe{.has_socket = is_socket, .has_listener = [patience](std::uint16_t port) {
+                     return listens_at_loopback(port, patience);
+                   }};
+  if (has_privilege()) {
+    probe.stranger_at_socket = stranger_at_socket;
+    probe.stranger_at_port = stranger_at_port;
+  }
+  return probe;
 }
 
 void find_agent(Options& options, const AgentProbe& probe) {
   if (!may_look_for_an_agent(options)) return;
+  std::optional<uid_t> stranger;
+  std::string url;
   if (probe.has_socket(kUsualSocket)) {
-    options.url = fmt::format("unix://{}", kUsualSocket);
+    url = fmt::format("unix://{}", kUsualSocket);
+    if (probe.stranger_at_socket) stranger = probe.stranger_at_socket(kUsualSocket);
   } else if (probe.has_listener(kUsualPort)) {
-    options.url = fmt::format("http://localhost:{}", kUsualPort);
+    url = fmt::format("http://localhost:{}", kUsualPort);
+    if (probe.stranger_at_port) stranger = probe.stranger_at_port(kUsualPort);
   } else {
     return;
   }
+  if (stranger) {
+    options.warnings.push_back(fmt::format("{}; no profile is sent to it, unless it is named: --url {}",
+                                           stranger_text(url, *stranger), url));
+    return;
+  }
+  options.url = url;
   options.origins[*find_option("url")].detail = "an agent is there";
+}
+
+std::function<std::optional<Error>()> found_agent_guard(const Options& options) {
+  if (!is_agent_found(options) || !has_privilege()) return nullptr;
+  return [url = options.url]() -> std::optional<Error> {
+    const auto stranger =
+        url.starts_with("unix:") ? stranger_at_socket(kUsualSocket) : stranger_at_port(kUsualPort);
+    if (!stranger) return std::nullopt;
+    return with_hint(make_error(ErrorCode::permission_denied, "post to {}", stranger_text(url, *stranger)),
+                     "start the agent, or name the listener: --url " + url);
+  };
 }
 
 bool is_agent_found(const Options& options) {

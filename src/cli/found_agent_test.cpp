@@ -53,6 +53,23 @@ TEST(FoundAgent, IsNotLookedForWhenProfilesAreToStayHere) {
   EXPECT_EQ(kBoth.agent_of({"--enable=false", "x"}), "none");
 }
 
+TEST(FoundAgent, OfAStrangerIsNotUsedUnlessItIsNamed) {
+  const AgentProbe probe{.has_socket = [](const std::string&) { return false; },
+                         .has_listener = [](std::uint16_t) { return true; },
+                         .stranger_at_port = [](std::uint16_t) { return std::optional<uid_t>(61001); }};
+  Options options = parsed({"-g"});
+  find_agent(options, probe);
+  EXPECT_FALSE(chosen_agent(options).has_value());
+  ASSERT_EQ(options.warnings.size(), 1U);
+  EXPECT_EQ(options.warnings[0],
+            "http://localhost:8126: a process of user 61001 listens there, neither root's nor dd-agent's; no "
+            "profile is sent to it, unless it is named: --url http://localhost:8126");
+  options = parsed({"-g", "--url", "http://localhost:8126"});
+  find_agent(options, probe);
+  EXPECT_TRUE(options.warnings.empty());
+  EXPECT_EQ(chosen_agent(options)->text(), "http://localhost:8126");
+}
+
 TEST(FoundAgent, ListensAtLoopback) {
   const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

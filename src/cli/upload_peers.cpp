@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/agent_choice.hpp"
+#include "cli/found_agent.hpp"
 #include "cli/host_identities.hpp"
 #include "cli/option_table.hpp"
 #include "cli/otlp_choice.hpp"
@@ -87,8 +88,10 @@ std::vector<Peer> chosen_peers(const Options& given, const std::string& name, Pi
   if (options.runtime_id.empty()) options.runtime_id = random_uuid();
   const Sharing sharing(options, say_notice);
   std::vector<Peer> peers;
-  if (const auto agent = chosen_agent(options))
+  if (const auto agent = chosen_agent(options)) {
     peers.push_back(agent_peer(*agent, options, name, target, sharing.by_process()));
+    peers.back().guard = found_agent_guard(options);
+  }
   if (const auto url = chosen_collector(options))
     peers.push_back(collector_peer(*url, options, name, target, sharing.identify()));
   if (const auto url = chosen_pyroscope(options))

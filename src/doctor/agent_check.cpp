@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/unique_fd.hpp"
+#include "export/agent_owner.hpp"
 #include "net/http_client.hpp"
 
 namespace ddprof {
@@ -90,6 +91,15 @@ Finding check_agent(const Result<AgentAddress>& address, std::chrono::millisecon
   }
   auto info = ask_for_info(address->url, patience);
   return info ? with_info(std::move(finding), *info) : unreachable(std::move(finding), info.error());
+}
+
+Finding check_found_agent(const Result<AgentAddress>& address, std::optional<uid_t> stranger) {
+  if (!address || !stranger) return check_agent(address);
+  return {.name = "agent",
+          .state = CheckState::missing,
+          .fact = stranger_text(address->text(), *stranger),
+          .meaning = "no profile is sent to it, unless it is named",
+          .cure = {"start the agent, or name the listener: --url " + address->text(), "", ""}};
 }
 
 }  // namespace ddprof

@@ -56,5 +56,13 @@ TEST(CheckAgent, ConnectsToASocket) {
   EXPECT_THAT(check("/" + std::string(200, 'x')).fact, HasSubstr("too long"));
 }
 
+TEST(CheckAgent, AStrangersListenerGetsNothing) {
+  const auto address = AgentAddress::parse("", "localhost", 8126);
+  const Finding finding = check_found_agent(address, 61001);
+  EXPECT_EQ(finding.state, CheckState::missing);
+  EXPECT_THAT(finding.fact, HasSubstr("a process of user 61001 listens there"));
+  EXPECT_THAT(finding.cure.command, HasSubstr("--url http://localhost:8126"));
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -15,6 +15,7 @@
 #include "doctor/perf_probe.hpp"
 #include "doctor/place_checks.hpp"
 #include "doctor/privilege_checks.hpp"
+#include "export/agent_owner.hpp"
 
 namespace ddprof {
 
@@ -29,6 +30,12 @@ std::uint64_t memlock_limit() {
 std::optional<Error> context_refusal(std::size_t cpus) {
   auto opened = ThreadContextReader::open(std::max<std::size_t>(cpus, 1), std::chrono::seconds(1));
   return opened ? std::nullopt : std::optional(std::move(opened).error());
+}
+
+Finding check_agent_of(const DoctorOptions& options) {
+  const auto address = AgentAddress::parse(options.url, options.host, options.port);
+  if (options.is_named || !has_privilege()) return check_agent(address);
+  return check_found_agent(address, stranger_at_port(static_cast<std::uint16_t>(options.port)));
 }
 
 }  // namespace
@@ -64,7 +71,7 @@ Diagnosis examine(const DoctorOptions& options) {
       check_btf(machine),
       check_bpf(machine, privileges, context_refusal(probe.cpus)),
       // Where profiles could go.
-      check_agent(AgentAddress::parse(options.url, options.host, options.port)),
+      check_agent_of(options),
   };
   diagnosis.abilities = judge(machine, privileges, probe);
   diagnosis.is_in_container = is_in_container(machine);

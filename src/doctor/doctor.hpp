@@ -14,6 +14,7 @@ struct DoctorOptions {
   std::string url;
   std::string host = "localhost";
   std::int64_t port = 8126;
+  bool is_named = true;  // by the user; else it is where an agent listens by default
 };
 
 struct Diagnosis {
