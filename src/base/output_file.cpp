@@ -89,8 +89,7 @@ class Walk {
                                   place_.name, link.st_uid),
                        "name the place that it leads to");
     std::array<char, 4096> target;
-    const ssize_t size =
-        ::readlinkat(place_.folder.get(), place_.name.c_str(), target.data(), target.size());
+    const ssize_t size = ::readlinkat(place_.folder.get(), place_.name.c_str(), target.data(), target.size());
     if (size < 0) return errno_error(errno, "open " + path_);
     std::string behind = rest_.empty() ? "" : "/" + rest_;
     rest_ = std::string(target.data(), static_cast<std::size_t>(size)) + behind;
@@ -137,7 +136,8 @@ std::optional<int> own_descriptor(std::string_view path) {
 }
 
 // False, and errno says why. Without a deadline a non-blocking descriptor fails where it would have to wait.
-bool write_whole(int fd, std::string_view content, std::optional<SteadyClock::time_point> deadline = std::nullopt) {
+bool write_whole(int fd, std::string_view content,
+                 std::optional<SteadyClock::time_point> deadline = std::nullopt) {
   while (!content.empty()) {
     const ssize_t count = ::write(fd, content.data(), content.size());
     if (count >= 0) {
@@ -186,8 +186,7 @@ Result<void> write_special(const OutputFolder& folder, const std::string& name, 
 }
 
 Result<UniqueFd> open_log(const std::string& path) {
-  constexpr int kFlags =
-      O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   const Place place = TRY(Walk(path, MissingFolders::fail).run(LastLink::is_followed));
   UniqueFd fd(::openat(place.folder.get(), place.name.c_str(), kFlags, 0600));
   struct stat status {};
@@ -250,7 +249,8 @@ Result<bool> OutputFolder::create(const std::string& name, std::string_view cont
   const std::string temporary = TRY(write_temporary(name, content, Durability::none));
   const auto rename = [&] { return ::renameat(fd_.get(), temporary.c_str(), fd_.get(), name.c_str()) == 0; };
   const auto take_name = [&] {
-    return UniqueFd(::openat(fd_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)).is_open();
+    return UniqueFd(::openat(fd_.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600))
+        .is_open();
   };
   int failed = 0;
   if (::renameat2(fd_.get(), temporary.c_str(), fd_.get(), name.c_str(), RENAME_NOREPLACE) != 0)

@@ -17,9 +17,9 @@ namespace ddprof {
 
 // How files are written: profiles, logs, caches, spooled requests.
 //
-// Root may be asked to write where other users can write too: into /tmp, into a folder of theirs, below a HOME
-// that is not its own. What they have put there must neither lead it elsewhere nor make it wait, whatever
-// fs.protected_symlinks and its like are set to:
+// Root may be asked to write where other users can write too: into /tmp, into a folder of theirs, below a
+// HOME that is not its own. What they have put there must neither lead it elsewhere nor make it wait,
+// whatever fs.protected_symlinks and its like are set to:
 //  - A path is followed folder by folder. A link on the way counts only if root or this user made it.
 //  - A file is written under a new name and renamed. What had its name is replaced, never written through.
 //  - A special file that the user named, such as a FIFO or /dev/null, is written to without waiting for a
@@ -77,8 +77,8 @@ class OutputFolder {
 // Writes what the user has named: a file, which is replaced as a whole, or a special file.
 Result<void> write_output(const std::string& path, std::string_view content,
                           std::chrono::milliseconds patience = kReaderPatience);
-// Whether that could be done when the time comes: the user should not learn it after an hour. A file system that
-// hangs is an error, after a second.
+// Whether that could be done when the time comes: the user should not learn it after an hour. A file system
+// that hangs is an error, after a second.
 Result<void> check_writable(const std::string& path);
 
 // Adds a line to a log, which is made if need be. Never waits.

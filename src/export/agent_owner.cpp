@@ -23,8 +23,8 @@ namespace {
 constexpr const char* kAgentUser = "dd-agent";
 constexpr std::string_view kListening = "0A";  // TCP_LISTEN
 
-// As the kernel prints them on a little-endian machine: 127.0.0.1 and 0.0.0.0, then ::1, ::, and the first two
-// mapped to IPv6.
+// As the kernel prints them on a little-endian machine: 127.0.0.1 and 0.0.0.0, then ::1, ::, and the first
+// two mapped to IPv6.
 constexpr auto kLoopback = std::to_array<std::string_view>(
     {"0100007F", "00000000", "00000000000000000000000001000000", "00000000000000000000000000000000",
      "0000000000000000FFFF00000100007F", "0000000000000000FFFF000000000000"});
@@ -78,7 +78,8 @@ std::optional<uid_t> peer_of(const std::string& path) {
   const UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   ucred peer{};
   socklen_t size = sizeof peer;
-  if (!fd.is_open() || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  if (!fd.is_open() ||
+      ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
     return std::nullopt;
   return peer.uid;

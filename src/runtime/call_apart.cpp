@@ -32,8 +32,9 @@ constexpr char kWorked = 'd', kDidNotWork = 'f', kHintBehind = '\0';
   const Result<void> done = work();
   std::string text(1, kWorked);
   if (!done)
-    text = fmt::format("{}{}{}{}{}", kDidNotWork, static_cast<char>('0' + static_cast<int>(done.error().code)),
-                       done.error().message, kHintBehind, done.error().hint);
+    text =
+        fmt::format("{}{}{}{}{}", kDidNotWork, static_cast<char>('0' + static_cast<int>(done.error().code)),
+                    done.error().message, kHintBehind, done.error().hint);
   print_to(writer.get(), text);
   std::_Exit(0);
 }
@@ -63,12 +64,15 @@ std::optional<Result<void>> call_apart(std::chrono::milliseconds patience,
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return work();  // no descriptors: the work will say so
   UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
-  const DetachedProcess process = start_detached([&] { work_and_answer(std::move(writer), work); });
-  if (process.silent_child < 0) return errno_error(errno, "fork");
-  writer.reset();
-  const auto text = read_until_end(reader.get(), deadline);
+  std::optional<std::string> text;
+  const auto await_end = [&] {
+    writer.reset();
+    text = read_until_end(reader.get(), deadline);
+    return text.has_value();
+  };
+  if (!run_detached([&] { work_and_answer(std::move(writer), work); }, await_end))
+    return errno_error(errno, "fork");
   if (!text) return std::nullopt;
-  end_silent_child(process);
   if (text->starts_with(kWorked)) return Result<void>();
   if (text->size() < 2) return make_error(ErrorCode::failed, "a process of the profiler ended unexpectedly");
   const std::size_t end = std::min(text->find(kHintBehind), text->size());

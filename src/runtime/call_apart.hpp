@@ -8,10 +8,10 @@
 
 namespace ddprof {
 
-// Runs work() in a process of its own and waits for its result at most `patience`. Nothing: there was none, and
-// the process is left behind. For calls into file systems that may hang, in a process that becomes or waits for
-// the program: a thread that hangs in the kernel keeps its process from exec and from ending, a process hinders
-// no other. What work() changes in memory is lost.
+// Runs work() in a process of its own and waits for its result at most `patience`. Nothing: there was none,
+// and the process is left behind. For calls into file systems that may hang, in a process that becomes or
+// waits for the program: a thread that hangs in the kernel keeps its process from exec and from ending, a
+// process hinders no other. What work() changes in memory is lost.
 std::optional<Result<void>> call_apart(std::chrono::milliseconds patience,
                                        const std::function<Result<void>()>& work);
 

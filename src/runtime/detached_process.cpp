@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "runtime/orphans.hpp"
@@ -74,6 +75,20 @@ DetachedProcess start_detached(const std::function<void()>& life) {
   if (has_children()) return fork_twice(kNoSignal, life);
   ForgottenChildren forgotten;
   return fork_twice(SIGCHLD, life);
+}
+
+bool run_detached(const std::function<void()>& life, const std::function<bool()>& await_end) {
+  if (!adopts_orphans()) {
+    const bool is_started = start_detached(life).silent_child >= 0;
+    if (is_started) await_end();
+    return is_started;
+  }
+  std::optional<ForgottenChildren> forgotten;
+  if (!has_children()) forgotten.emplace();
+  const pid_t child = fork_signalling(forgotten ? SIGCHLD : kNoSignal);
+  if (child == 0) life();
+  if (child > 0 && await_end()) wait_for_end(child);
+  return child > 0;
 }
 
 void end_silent_child(const DetachedProcess& process) {

@@ -19,6 +19,11 @@ struct DetachedProcess {
 // `life` never returns. `silent_child` is -1, and errno says why, when no process could be made.
 DetachedProcess start_detached(const std::function<void()>& life);
 
+// The same for a process that should end soon, as `await_end` tells: nothing is left of it then, also not for
+// who adopts orphans. If it does not end, it is left behind. False, and errno says why: no process could be
+// made.
+bool run_detached(const std::function<void()>& life, const std::function<bool()>& await_end);
+
 // Ends a silent child that did not make it, and its zombie. Nothing to do for others.
 void end_silent_child(const DetachedProcess& process);
 
