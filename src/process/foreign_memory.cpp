@@ -21,7 +21,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Nanoseconds kFirstBlock = 1s;  // of a user with a process that made a helper hang, doubled each time
+constexpr Nanoseconds kFirstBlock =
+    1s;  // of a user with a process that made a helper hang, doubled each time
 constexpr std::uint32_t kMostDoublings = 12;
 constexpr std::size_t kMostProcesses = 65'536;  // whose user is remembered
 

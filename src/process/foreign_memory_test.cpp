@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Pid kSelf{::getpid()};
+const Pid kThisProcess{::getpid()};
 
 Address address_of(const void* data) { return {reinterpret_cast<std::uint64_t>(data)}; }
 
@@ -47,7 +47,8 @@ class ForeignMemoryTest : public testing::Test {
     return {.patience = 10ms, .longest_patience = 20ms, .waiting_per_second = 10'000ms};
   }
   ForeignMemory hanging(ForeignMemory::Limits limits = impatient()) {
-    return ForeignMemory(limits, [hung = hung_](Pid, Address, std::span<std::byte> into) { return hung->read(into); });
+    return ForeignMemory(
+        limits, [hung = hung_](Pid, Address, std::span<std::byte> into) { return hung->read(into); });
   }
 
   std::shared_ptr<Hanging> hung_ = std::make_shared<Hanging>();
@@ -57,23 +58,23 @@ class ForeignMemoryTest : public testing::Test {
 TEST_F(ForeignMemoryTest, ReadsMemory) {
   const std::string secret = "what was written";
   ForeignMemory memory;
-  ASSERT_EQ(memory.read(kSelf, address_of(secret.data()), bytes_), bytes_.size());
+  ASSERT_EQ(memory.read(kThisProcess, address_of(secret.data()), bytes_), bytes_.size());
   EXPECT_EQ(std::memcmp(bytes_.data(), secret.data(), bytes_.size()), 0);
-  EXPECT_EQ(memory.read(kSelf, Address{0}, bytes_), 0U);
+  EXPECT_EQ(memory.read(kThisProcess, Address{0}, bytes_), 0U);
   EXPECT_EQ(memory.read(Pid{1 << 23}, address_of(secret.data()), bytes_), 0U);
 }
 
 TEST_F(ForeignMemoryTest, ReadsFilesOfProc) {
   ForeignMemory memory;
-  EXPECT_EQ(memory.read_file(kSelf, "comm", 100).value_or(""), "process_test\n");
-  EXPECT_FALSE(memory.read_file(kSelf, "nothing", 100).ok());
+  EXPECT_EQ(memory.read_file(kThisProcess, "comm", 100).value_or(""), "process_test\n");
+  EXPECT_FALSE(memory.read_file(kThisProcess, "nothing", 100).ok());
 }
 
 TEST_F(ForeignMemoryTest, LeavesAReadBehindThatHangs) {
   ForeignMemory memory = hanging();
-  EXPECT_EQ(memory.read(kSelf, {}, bytes_), 0U);
+  EXPECT_EQ(memory.read(kThisProcess, {}, bytes_), 0U);
   EXPECT_EQ(memory.hung(), 1U);
-  EXPECT_EQ(memory.read(kSelf, {}, bytes_), 0U);  // at once: the process is given up
+  EXPECT_EQ(memory.read(kThisProcess, {}, bytes_), 0U);  // at once: the process is given up
   EXPECT_EQ(hung_->reads, 1);
   hung_->let_go();
   while (memory.hung() > 0) std::this_thread::yield();
@@ -81,10 +82,10 @@ TEST_F(ForeignMemoryTest, LeavesAReadBehindThatHangs) {
 
 TEST_F(ForeignMemoryTest, BlocksTheUserForAWhile) {
   ForeignMemory memory = hanging();
-  memory.read(kSelf, {}, bytes_);
+  memory.read(kThisProcess, {}, bytes_);
   hung_->let_go();
-  memory.forget(kSelf);
-  EXPECT_EQ(memory.read(kSelf, {}, bytes_), 0U);
+  memory.forget(kThisProcess);
+  EXPECT_EQ(memory.read(kThisProcess, {}, bytes_), 0U);
   EXPECT_EQ(memory.read(Pid{::getppid()}, {}, bytes_), 0U);
   EXPECT_EQ(hung_->reads, 1);
 }
@@ -95,7 +96,7 @@ TEST_F(ForeignMemoryTest, ReadsSoMuchOfOneUserInASecond) {
   hung_->let_go();
   ForeignMemory memory = hanging(limits);
   std::size_t sum = 0;
-  for (int i = 0; i < 20; ++i) sum += memory.read(kSelf, {}, bytes_);
+  for (int i = 0; i < 20; ++i) sum += memory.read(kThisProcess, {}, bytes_);
   EXPECT_GE(sum, 96U);
   EXPECT_LE(sum, 192U);  // a second may have begun meanwhile
 }

@@ -84,12 +84,9 @@ void read_channel(Bytes bytes) {
     if (received.kind == ddprof::ReceivedNote::Kind::note)
       slots.follow(received.note, std::move(received.fd));
   }
-  // No descriptor has stayed behind.
-  const int next = ::dup(null.get());
-  ::close(next);
-  static const int kFirst = next;
-  if (next != kFirst) __builtin_trap();
 }
+
+int next_descriptor() { return ddprof::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)).get(); }
 
 }  // namespace
 
@@ -100,6 +97,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t parts = take(bytes, 1).front();
   read_shared_memory(take(bytes, (parts & 0xfU) * kPart));
   read_roster(take(bytes, (parts >> 4U) * kPart));
+  const int next = next_descriptor();
   read_channel(bytes);
+  if (next_descriptor() != next) __builtin_trap();  // one has stayed behind
   return 0;
 }

@@ -166,7 +166,8 @@ for line in sys.stdin:
 
     @staticmethod
     def scores(pids):
-        return sorted(int(harness.read_text("/proc/%d/oom_score_adj" % pid)) for pid in pids)
+        with contextlib.suppress(OSError):
+            return sorted(int(harness.read_text("/proc/%d/oom_score_adj" % pid)) for pid in pids)
 
 
 @unittest.skipUnless(harness.IS_ROOT, "needs root, to own files as other users")
@@ -218,18 +219,19 @@ class OtherUser(harness.SystemTest):
 class SupervisorKilled(harness.SystemTest):
     def test_leaves_a_line_in_the_log(self):
         log, profiles = self.path("log"), self.path("profiles")
-        with subprocess.Popen([self.binary, "-u", "1", "--log-mode", log, "-O", profiles + "/", self.puppet("split"), "1", "6"],
-                              env=self.environment(), cwd=self.folder) as target:
-            def supervisor():
-                ours = harness.processes_of(self.binary)
-                with contextlib.suppress(OSError):
-                    parents = {int(harness.read_text("/proc/%d/stat" % pid).rpartition(")")[2].split()[1]) for pid in ours}
-                    return next((pid for pid in ours if pid in parents), None)
-            harness.wait_for(lambda: os.path.isdir(profiles) and os.listdir(profiles), 30, "a profile")
-            os.kill(harness.wait_for(supervisor, 10, "a supervisor with a worker"), signal.SIGKILL)
-            harness.wait_for(lambda: not harness.processes_of(self.binary), 30, "the profiler to end")
-            self.assertIn("supervisor was killed", harness.read_text(log))
-            self.assertEqual(target.wait(120), 0)
+        os.makedirs(profiles)
+        target = subprocess.Popen([self.puppet("split"), "1", "600"])
+        self.addCleanup(target.wait)
+        self.addCleanup(target.kill)
+        supervisor = subprocess.Popen([self.binary, "-p", str(target.pid), "-u", "1", "--log-mode", log, "-O", profiles + "/"],
+                                      env=self.environment(), cwd=self.folder)
+        self.addCleanup(supervisor.wait)
+        self.addCleanup(supervisor.kill)
+        harness.wait_for(lambda: os.listdir(profiles), 60, "a profile")
+        supervisor.kill()
+        harness.wait_for(lambda: not harness.processes_of(self.binary), 60, "the worker to end")
+        self.assertIn("supervisor was killed", harness.read_text(log))
+        self.assertIsNone(target.poll())
 
 
 if __name__ == "__main__":
