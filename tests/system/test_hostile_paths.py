@@ -219,6 +219,27 @@ class HostilePaths(harness.SystemTest):
         self.assertGreater(total, 0)
         self.assertGreater(sum(shares), 0.99, shares)
 
+    def test_a_mount_that_hangs_later_has_given_all_that_is_needed(self):
+        """Names are read long after a file was opened: what a user's program serves was copied by then."""
+        source, folder = self.path("later"), self.path("later_profiles")
+        os.mkdir(source)
+        os.mkdir(folder)
+        self.build(source, "spin_later", ["-static"])
+        def profiles():
+            return sorted(name for name in os.listdir(folder) if name.endswith(".pb.gz"))
+        with contextlib.ExitStack() as processes, contextlib.ExitStack() as mounts:
+            place = mounts.enter_context(neighbours.HangingMount(self.puppet("hanging_fs"), self.path("later_mount"), source, HOSTILE))
+            hostile = processes.enter_context(neighbours.running(HOSTILE, [os.path.join(place.point, "program"), "100"]))
+            profiler = processes.enter_context(subprocess.Popen([self.binary, "-p", str(hostile.pid), "--upload-period", "1", "-O", folder + "/"],
+                                                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment()))
+            processes.callback(profiler.kill)
+            harness.wait_for(profiles, 20, "the first profile")
+            place.hang()
+            count = len(profiles())
+            harness.wait_for(lambda: len(profiles()) >= count + 3, 30, "profiles of a program on a mount that hangs")
+            last = pprof.read(os.path.join(folder, profiles()[-1]))
+        self.assertTrue(any("spin_later" in sample.stack for sample in last.samples))
+
 
 if __name__ == "__main__":
     unittest.main()
