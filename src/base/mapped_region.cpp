@@ -8,12 +8,24 @@
 
 namespace ddprof {
 
+namespace {
+
+std::uint64_t number_of(const struct stat& status) {
+  constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15U;
+  const auto changed = static_cast<std::uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000U +
+                       static_cast<std::uint64_t>(status.st_mtim.tv_nsec);
+  return ((status.st_dev * kSpread + status.st_ino) * kSpread + changed) | 1U;
+}
+
+}  // namespace
+
 MappedRegion& MappedRegion::operator=(MappedRegion&& other) noexcept {
   if (this != &other) {
     reset();
     data_ = std::exchange(other.data_, nullptr);
     size_ = std::exchange(other.size_, 0);
     is_copy_ = other.is_copy_;
+    file_number_ = other.file_number_;
   }
   return *this;
 }
@@ -43,14 +55,19 @@ Result<MappedRegion> MappedRegion::map_file(int fd) {
   auto size = static_cast<std::size_t>(status.st_size);
   void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (memory == MAP_FAILED) return errno_error(errno, "mmap");
-  return MappedRegion(static_cast<std::byte*>(memory), size);
+  MappedRegion region(static_cast<std::byte*>(memory), size);
+  region.file_number_ = number_of(status);
+  return region;
 }
 
 Result<MappedRegion> MappedRegion::copy_file(int fd, std::size_t size) {
   if (size == 0) return MappedRegion();
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return errno_error(errno, "fstat");
   void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return errno_error(errno, "mmap");
   MappedRegion region(static_cast<std::byte*>(memory), size);
+  region.file_number_ = number_of(status);
   region.is_copy_ = true;
   for (std::size_t done = 0; done < size;) {
     const ssize_t count = ::pread(fd, region.data_ + done, size - done, static_cast<off_t>(done));

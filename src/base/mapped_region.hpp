@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -15,6 +16,7 @@ class MappedRegion {
   MappedRegion(MappedRegion&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)),
+        file_number_(other.file_number_),
         is_copy_(other.is_copy_) {}
   MappedRegion& operator=(MappedRegion&& other) noexcept;
   ~MappedRegion() { reset(); }
@@ -34,6 +36,9 @@ class MappedRegion {
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Tells files apart, and what one holds from what it held before it was changed: device, inode and time of
+  // change as one number. 0: no file.
+  [[nodiscard]] std::uint64_t file_number() const { return file_number_; }
   // Gives the pages back to the page cache; reading them again is slow but right.
   void drop_pages() const;
   void reset();
@@ -45,6 +50,7 @@ class MappedRegion {
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::uint64_t file_number_ = 0;
   bool is_copy_ = false;  // its pages are nowhere else
 };
 

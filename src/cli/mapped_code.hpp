@@ -28,7 +28,7 @@ class MappedCode {
   MappedCode(MappedRegion image, ElfFile elf, bool is_verified)
       : image_(std::move(image)),
         elf_(std::move(elf)),
-        symbols_(SymbolTable::build(elf_)),
+        symbols_(SymbolTable::build(elf_).value_or({})),
         is_verified_(is_verified) {}
 
   MappedRegion image_;  // what elf_ looks at

@@ -17,12 +17,13 @@ constexpr std::size_t kMaxAsked = 65536;
 
 }  // namespace
 
-DebugFiles::DebugFiles(DebugFileFinder& finder, Binary binary) : finder_(finder), binary_(std::move(binary)) {
+DebugFiles::DebugFiles(DebugFileFinder& finder, Binary binary, const ReadLimits& limits)
+    : finder_(finder), binary_(std::move(binary)) {
   const ElfFile* itself = binary_.file;
   if (itself == nullptr || !has_debug_info(*itself)) separate_ = finder_.find_separate(binary_, problems_);
   choose_debug_info();
   if (with_debug_info_ == nullptr && !binary_.build_id.empty()) missing_.push_back(binary_.build_id);
-  choose_symbol_table();
+  choose_symbol_table(limits);
 }
 
 void DebugFiles::choose_debug_info() {
@@ -33,7 +34,7 @@ void DebugFiles::choose_debug_info() {
   }
 }
 
-void DebugFiles::choose_symbol_table() {
+void DebugFiles::choose_symbol_table(const ReadLimits& limits) {
   if (binary_.file != nullptr && has_symbol_table(*binary_.file)) {
     with_symbol_table_ = binary_.file;
     symbol_origin_ = SymbolOrigin::itself;
@@ -41,7 +42,7 @@ void DebugFiles::choose_symbol_table() {
     with_symbol_table_ = &separate_->file;
     symbol_origin_ = SymbolOrigin::separate;
   } else if (binary_.file != nullptr) {
-    auto unpacked = unpack_mini_debug_info(*binary_.file);
+    auto unpacked = unpack_mini_debug_info(*binary_.file, limits.bytes());
     if (!unpacked) {
       if (unpacked.error().code != ErrorCode::not_found)
         problems_.push_back(binary_.path + ": " + unpacked.error().message);

@@ -27,7 +27,7 @@ class DebugFiles final : public DebugFileSource {
   static constexpr std::size_t kMaxFiles = 8192;
 
   // Looks for them. The finder and the binary's ElfFile must outlive this.
-  DebugFiles(DebugFileFinder& finder, Binary binary);
+  DebugFiles(DebugFileFinder& finder, Binary binary, const ReadLimits& limits = {});
 
   // The file with lines and inlined calls: the binary itself or its separate debug file. Null: none has them.
   [[nodiscard]] const ElfFile* with_debug_info() const { return with_debug_info_; }
@@ -52,7 +52,7 @@ class DebugFiles final : public DebugFileSource {
   using Find = std::function<std::optional<DebugImage>()>;
 
   void choose_debug_info();
-  void choose_symbol_table();
+  void choose_symbol_table(const ReadLimits& limits);
   // The file with debug information, which names others: the binary, or its separate debug file.
   [[nodiscard]] Binary naming_file() const;
   const ElfFile* once(const std::string& key, const Find& find);

@@ -84,8 +84,9 @@ Result<std::vector<std::byte>> ElfFile::uncompressed(const ElfSection& section,
                       packed.size, packed.bytes.size());
   }
   if (packed.size > std::min<std::uint64_t>(max_bytes, std::numeric_limits<std::uint32_t>::max())) {
-    return make_error(ErrorCode::exhausted, "inflate section {}: its {} bytes are more than the {} allowed",
-                      section.name, packed.size, max_bytes);
+    return make_error(ErrorCode::exhausted,
+                      "inflate section {}: its {} bytes are more than the {} that may be held", section.name,
+                      packed.size, max_bytes);
   }
   std::vector<std::byte> output(packed.size);
   TRY(packed.is_zstd ? unpack_zstd_into(packed.bytes, output) : inflate_into(packed.bytes, output));

@@ -63,25 +63,30 @@ Result<void> ElfFile::read_header() {
   const auto extended = header->e_shoff != 0 ? load<Elf64_Shdr>(image_, header->e_shoff) : std::nullopt;
   std::uint64_t segment_count = header->e_phnum;
   if (segment_count == PN_XNUM && extended) segment_count = extended->sh_info;
-  if (header->e_phentsize == sizeof(Elf64_Phdr)) read_segments(header->e_phoff, segment_count);
+  if (header->e_phentsize == sizeof(Elf64_Phdr)) TRY(read_segments(header->e_phoff, segment_count));
 
   if (!extended || header->e_shentsize != sizeof(Elf64_Shdr)) return {};
   section_table_offset_ = header->e_shoff;
   const std::uint64_t declared = header->e_shnum != 0 ? header->e_shnum : extended->sh_size;
   section_count_ =
       std::min<std::uint64_t>(declared, (image_.size() - section_table_offset_) / sizeof(Elf64_Shdr));
+  if (section_count_ > kMaxSections)
+    return make_error(ErrorCode::exhausted, "parse ELF: {} sections are too many to read", section_count_);
   const std::uint32_t names = header->e_shstrndx == SHN_XINDEX ? extended->sh_link : header->e_shstrndx;
   if (const auto section = section_without_name(names)) section_names_ = section->data;
   return {};
 }
 
-void ElfFile::read_segments(std::uint64_t offset, std::uint64_t count) {
-  if (offset > image_.size()) return;
+Result<void> ElfFile::read_segments(std::uint64_t offset, std::uint64_t count) {
+  if (offset > image_.size()) return {};
   count = std::min(count, (image_.size() - offset) / sizeof(Elf64_Phdr));
+  if (count > kMaxSegments)
+    return make_error(ErrorCode::exhausted, "parse ELF: {} segments are too many to read", count);
   segments_.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
     segments_.push_back(to_segment(*load<Elf64_Phdr>(image_, offset + i * sizeof(Elf64_Phdr))));
   }
+  return {};
 }
 
 std::optional<ElfSection> ElfFile::section_without_name(std::size_t index) const {
@@ -100,18 +105,29 @@ std::optional<ElfSection> ElfFile::section_without_name(std::size_t index) const
   return section;
 }
 
+std::uint64_t ElfFile::name_offset(std::size_t index) const {
+  return load<Elf64_Word>(image_, section_table_offset_ + index * sizeof(Elf64_Shdr)).value_or(0);
+}
+
 std::optional<ElfSection> ElfFile::section(std::size_t index) const {
   auto section = section_without_name(index);
   if (!section) return std::nullopt;
-  const auto name = load<Elf64_Word>(image_, section_table_offset_ + index * sizeof(Elf64_Shdr));
-  section->name = load_string(section_names_, name.value_or(0));
+  section->name = load_bounded_string(section_names_, name_offset(index), kMaxSectionNameBytes + 1);
+  // One that goes on is nobody's.
+  if (section->name.size() > kMaxSectionNameBytes) section->name = {};
   return section;
 }
 
 std::optional<ElfSection> ElfFile::find_section(std::string_view name) const {
   for (std::size_t i = 1; i < section_count_; ++i) {
-    auto candidate = section(i);
-    if (candidate && candidate->name == name) return candidate;
+    // Most differ in their first bytes: their end is not looked for.
+    const auto there = slice_of(section_names_, name_offset(i), name.size() + 1);
+    if (there.empty() || there.back() != std::byte{0} ||
+        std::memcmp(there.data(), name.data(), name.size()) != 0)
+      continue;
+    auto found = section_without_name(i);
+    if (found) found->name = {reinterpret_cast<const char*>(there.data()), name.size()};
+    return found;
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "base/build_id.hpp"
 #include "base/registers.hpp"
 #include "base/result.hpp"
+#include "elf/read_limits.hpp"
 
 namespace ddprof {
 
@@ -50,6 +51,12 @@ struct ElfRange {
 
 enum class SymbolTableKind { symtab, dynsym };
 
+// A symbol table and the texts that its names are in.
+struct ElfSymbolTable {
+  std::span<const std::byte> entries;
+  std::span<const std::byte> names;
+};
+
 struct ElfSymbol {
   std::string_view name;
   std::uint64_t value = 0;
@@ -64,10 +71,18 @@ struct ElfSymbol {
 // whatever they say.
 class ElfFile {
  public:
-  // The usual offsets of 32 bits end at 4 GiB; one section may take half of that from the profiler's memory.
-  static constexpr std::uint64_t kMaxUncompressedBytes = std::uint64_t{2} << 30;
+  // The kernel runs no program with more than 64 KiB of program headers (load_elf_phdrs() in
+  // fs/binfmt_elf.c).
+  static constexpr std::uint64_t kMaxSegments = 1170;
+  // Linked files have some dozens. Objects with a section for each function have more; nothing runs them.
+  static constexpr std::uint64_t kMaxSections = 65536;
+  static constexpr std::size_t kMaxSectionNameBytes = 255;
+  static constexpr std::size_t kMaxSymbolNameBytes = 4096;
+  // Of one table: several times those of a browser with all its symbols.
+  static constexpr std::uint64_t kMaxSymbols = std::uint64_t{1} << 23U;
 
-  // Fails with `corrupt` when this is no ELF file and with `unsupported` when it is one of another kind.
+  // Fails with `corrupt` when this is no ELF file, with `unsupported` when it is one of another kind, and
+  // with `exhausted` when it has more segments or sections than any program.
   static Result<ElfFile> parse(std::span<const std::byte> image);
 
   [[nodiscard]] Architecture architecture() const { return architecture_; }
@@ -85,7 +100,7 @@ class ElfFile {
   // The bytes of a section, unpacked when it is compressed (zlib, Zstandard, .zdebug_*). They are memory of
   // the profiler, so that a file cannot have as much of it as it likes: past `max_bytes`, `exhausted`.
   [[nodiscard]] Result<std::vector<std::byte>> uncompressed(
-      const ElfSection& section, std::uint64_t max_bytes = kMaxUncompressedBytes) const;
+      const ElfSection& section, std::uint64_t max_bytes = ReadLimits().bytes()) const;
 
   // Found through the program headers, so that stripped and in-memory images have them too. The .eh_frame
   // found through the header's pointer ends at its terminating record.
@@ -100,15 +115,18 @@ class ElfFile {
   [[nodiscard]] std::optional<std::uint64_t> vaddr_of_offset(std::uint64_t file_offset) const;
   [[nodiscard]] std::optional<std::uint64_t> offset_of_vaddr(std::uint64_t vaddr) const;
 
-  // Calls back for every entry but the first, null one. False when there is no such table.
+  [[nodiscard]] std::optional<ElfSymbolTable> find_symbol_table(SymbolTableKind kind) const;
+  // Calls back for every entry but the first, null one, up to kMaxSymbols. False when there is no such table.
+  // Names past kMaxSymbolNameBytes are cut.
   bool for_each_symbol(SymbolTableKind kind, const std::function<void(const ElfSymbol&)>& callback) const;
 
  private:
   ElfFile() = default;
 
   [[nodiscard]] std::optional<ElfSection> section_without_name(std::size_t index) const;
+  [[nodiscard]] std::uint64_t name_offset(std::size_t index) const;
   Result<void> read_header();
-  void read_segments(std::uint64_t offset, std::uint64_t count);
+  Result<void> read_segments(std::uint64_t offset, std::uint64_t count);
 
   std::span<const std::byte> image_;
   Architecture architecture_ = Architecture::x86_64;

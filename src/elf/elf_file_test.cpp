@@ -14,6 +14,7 @@
 
 #include "base/mapped_region.hpp"
 #include "base/unique_fd.hpp"
+#include "elf/load.hpp"
 
 namespace ddprof {
 namespace {
@@ -232,6 +233,37 @@ TEST(ElfFile, SurvivesBeingCutAnywhere) {
     file->for_each_symbol(SymbolTableKind::dynsym, [&symbols](const ElfSymbol&) { ++symbols; });
     EXPECT_LE(symbols, cut.size() / sizeof(Elf64_Sym));
   }
+}
+
+// Headers of `count` segments and sections, all zero, behind an ELF header that counts them in section 0.
+std::vector<std::byte> with_headers(std::uint32_t segments, std::uint64_t sections) {
+  std::vector<std::byte> bytes = header_only(ELFCLASS64, ELFDATA2LSB, EM_X86_64);
+  Elf64_Ehdr header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_phoff = header.e_shoff = sizeof header;
+  header.e_phnum = PN_XNUM;
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  Elf64_Shdr first{};
+  first.sh_info = segments;
+  first.sh_size = sections;
+  bytes.resize(sizeof header + std::max(segments * sizeof(Elf64_Phdr), sections * sizeof(Elf64_Shdr)));
+  std::memcpy(bytes.data() + sizeof header, &first, sizeof first);
+  return bytes;
+}
+
+TEST(ElfFile, RefusesMoreHeadersThanAnyProgramHas) {
+  EXPECT_TRUE(ElfFile::parse(with_headers(ElfFile::kMaxSegments, ElfFile::kMaxSections)).ok());
+  EXPECT_EQ(ElfFile::parse(with_headers(ElfFile::kMaxSegments + 1, 2)).error().code, ErrorCode::exhausted);
+  EXPECT_EQ(ElfFile::parse(with_headers(2, ElfFile::kMaxSections + 1)).error().code, ErrorCode::exhausted);
+}
+
+TEST(ElfFile, BoundsTextsThatDoNotEnd) {
+  const std::vector<std::byte> table(100, std::byte{'x'});
+  EXPECT_EQ(load_bounded_string(table, 0, 10), "xxxxxxxxxx");
+  EXPECT_EQ(load_bounded_string(table, 95, 10), "");
+  EXPECT_EQ(load_bounded_string(table, 100, 10), "");
 }
 
 ElfSection compressed_section(std::span<const std::byte> data) {

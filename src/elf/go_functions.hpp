@@ -30,16 +30,15 @@ class GoFunctions {
   [[nodiscard]] std::uint64_t begin_of(std::size_t index) const { return table_.begin_of(index); }
   [[nodiscard]] std::optional<Function> function(std::size_t index) const;
 
-  // Calls take(address, bytes) for each stretch of the function, in order: from this address on, the return
-  // address lies that many bytes above the stack pointer. Returns up to where this is known.
+  // Calls take(address, bytes) for each stretch of the function, in order, until it says false: from this
+  // address on, the return address lies that many bytes above the stack pointer. Returns up to where this is
+  // known.
   template <typename Take>
   std::uint64_t for_each_stack_size(const Function& function, Take take) const {
     GoSequence sizes(table_, function.stack_sizes, function.begin, function.end);
     std::uint64_t known_until = function.begin;
-    while (sizes.next() && sizes.value() >= 0) {
-      take(sizes.begin(), sizes.value());
+    while (sizes.next() && sizes.value() >= 0 && take(sizes.begin(), sizes.value()))
       known_until = sizes.end();
-    }
     return known_until;
   }
 

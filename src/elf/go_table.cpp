@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -14,6 +15,14 @@ namespace {
 constexpr std::uint32_t kMagic118 = 0xfffffff0;
 constexpr std::uint32_t kMagic120 = 0xfffffff1;
 constexpr std::size_t kMaxFunctions = 4'000'000;
+// Of a section that is searched, and of all relocations together: several times those of the largest
+// programs. Without a bound a sparse file makes a search as long as it likes, and many headers mean the same
+// relocations.
+constexpr std::uint64_t kMaxSearchedBytes = std::uint64_t{128} << 20U;
+
+std::span<const std::byte> searched_part(const ElfSection& section) {
+  return section.data.first(std::min<std::uint64_t>(section.data.size(), kMaxSearchedBytes));
+}
 
 // The header, behind its magic number (4 bytes), two zeros, the size of an instruction step and of a pointer:
 // eight numbers of pointer size.
@@ -49,7 +58,7 @@ bool is_table(std::span<const std::byte> bytes, std::uint8_t step) {
 // Other linkers than Go's put it somewhere into their own sections.
 std::optional<ElfRange> find_table_inside(const ElfSection& section, std::uint8_t step) {
   constexpr std::uint64_t kAlignment = 32;
-  for (std::uint64_t at = 0; at + kHeaderBytes <= section.data.size(); at += kAlignment) {
+  for (std::uint64_t at = 0; at + kHeaderBytes <= searched_part(section).size(); at += kAlignment) {
     if (is_table(section.data.subspan(at), step))
       return ElfRange{section.vaddr + at, section.data.subspan(at)};
   }
@@ -77,9 +86,12 @@ template <typename Take>
 void for_each_relocation(const ElfFile& file, Take take) {
   const std::uint32_t relative =
       file.architecture() == Architecture::x86_64 ? R_X86_64_RELATIVE : R_AARCH64_RELATIVE;
+  std::uint64_t bytes_left = kMaxSearchedBytes;
   for (std::size_t index = 0; index < file.section_count(); ++index) {
     const auto section = file.section(index);
     if (!section || section->type != SHT_RELA) continue;
+    if (section->data.size() > bytes_left) return;
+    bytes_left -= section->data.size();
     for (std::uint64_t at = 0; at < section->data.size(); at += sizeof(Elf64_Rela)) {
       const auto entry = load<Elf64_Rela>(section->data, at);
       if (entry && ELF64_R_TYPE(entry->r_info) == relative &&
@@ -109,7 +121,7 @@ std::uint64_t find_module(const ElfFile& file, std::uint64_t table, std::uint64_
   for (const char* name : {".go.module", ".noptrdata", ".data", ".data.rel.ro"}) {
     const auto section = file.find_section(name);
     if (!section) continue;
-    for (std::uint64_t at = 0; at + kFunctionData120 + 8 <= section->data.size(); at += 8) {
+    for (std::uint64_t at = 0; at + kFunctionData120 + 8 <= searched_part(*section).size(); at += 8) {
       if (load<std::uint64_t>(section->data, at) == table &&
           load<std::uint64_t>(section->data, at + kModuleNames) == names)
         return section->vaddr + at;

@@ -9,12 +9,10 @@
 
 namespace ddprof {
 
-// A symbol table is some 24 bytes and a name per function: this is room for millions of them.
-inline constexpr std::size_t kMaxMiniDebugInfoBytes = std::size_t{256} << 20;
-
 // .gnu_debugdata: a small ELF file, packed with xz, whose .symtab has the functions that the stripped file
-// does not name. The addresses are those of `file`. `not_found` when there is no such section.
+// does not name. The addresses are those of `file`. `not_found` when there is no such section, `exhausted`
+// when it is larger than `max_bytes`, or was packed with a dictionary that is.
 Result<std::vector<std::byte>> unpack_mini_debug_info(const ElfFile& file,
-                                                      std::size_t max_bytes = kMaxMiniDebugInfoBytes);
+                                                      std::uint64_t max_bytes = ReadLimits().bytes());
 
 }  // namespace ddprof

@@ -9,6 +9,8 @@ namespace ddprof {
 namespace {
 
 constexpr std::size_t kMaxThreadSlots = 16;  // one would do
+// In all tables together: many section headers can mean the same one.
+constexpr std::uint64_t kMaxRelocationBytes = std::uint64_t{64} << 20U;
 
 struct FoundSymbol {
   std::uint64_t value = 0;
@@ -86,9 +88,13 @@ std::optional<ThreadSymbol> find_thread_symbol(const ElfFile& elf, std::string_v
   const auto offset = executable_offset(*segment, symbol->value);
   if (!offset) return std::nullopt;
   ThreadSymbol found{.offset = symbol->value, .executable_offset = *offset};
+  std::uint64_t bytes_left = kMaxRelocationBytes;
   for (std::size_t i = 1; is_dynamic && i < elf.section_count(); ++i) {
     const auto section = elf.section(i);
-    if (section && section->type == SHT_RELA) add_slots(*section, *symbol, found.slots);
+    if (!section || section->type != SHT_RELA) continue;
+    if (section->data.size() > bytes_left) break;
+    bytes_left -= section->data.size();
+    add_slots(*section, *symbol, found.slots);
   }
   return found;
 }

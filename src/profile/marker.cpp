@@ -34,6 +34,8 @@ std::string stop_marker(const Frame& frame, std::string_view module) {
       return depth_marker(frame.address);
     case StopReason::no_registers:
       return "[truncated: no registers]";
+    case StopReason::unread_unwind_info:
+      return in_module("unwind info was not read", module);
     case StopReason::own_process:
       return "[truncated: too many samples of ddprof itself]";
   }

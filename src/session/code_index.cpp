@@ -12,10 +12,33 @@ const UnwindTable* CodeIndex::table(FileId id) {
   const auto [entry, is_new] = tables_.try_emplace(id);
   const CodeFile& file = *files_.file(id);
   if (is_new && file.elf) {
-    entry->second = std::make_unique<UnwindTable>(compile_unwind_table(*file.elf, rules_));
+    auto compiled = compile(file);
     file.image.drop_pages();  // .eh_frame is not needed any more
+    if (!compiled)
+      unread_[id] = compiled.error().message;
+    else if (compiled->counters().unread > 0)
+      unread_[id] = fmt::format("unwind information: too large to read with --max-memory {}",
+                                guard_.limits.mebibytes());
+    if (compiled) entry->second = std::make_unique<UnwindTable>(*std::move(compiled));
   }
   return entry->second.get();
+}
+
+Result<UnwindTable> CodeIndex::compile(const CodeFile& file) {
+  return guard_.read(ReadingThread::sampling, file, FileUse::unwind_table, [&]() -> Result<UnwindTable> {
+    return compile_unwind_table(*file.elf, rules_, guard_.limits);
+  });
+}
+
+std::vector<std::string> CodeIndex::problems() const {
+  constexpr std::size_t kMost = 16;  // lines of a summary
+  std::vector<std::string> texts;
+  for (const auto& [id, problem] : unread_) {
+    if (texts.size() == kMost) break;
+    if (const auto& file = files_.file(id)) texts.push_back(file->path + ": " + problem);
+  }
+  std::sort(texts.begin(), texts.end());
+  return texts;
 }
 
 Module CodeIndex::make_module(const CodeMapping& mapping) {
@@ -84,6 +107,7 @@ void CodeIndex::forget_unused() {
                  [](const auto& entry) { return !entry.second.was_used || entry.second.space.expired(); });
   for (auto& entry : maps_) entry.second.was_used = false;
   absl::erase_if(tables_, [this](const auto& entry) { return !files_.files().contains(entry.first); });
+  absl::erase_if(unread_, [this](const auto& entry) { return !files_.files().contains(entry.first); });
   representatives_.clear();
   represented_.clear();
   if (generated_.forget_unused()) forget_generated_maps();

@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "process/process_table.hpp"
+#include "session/file_guard.hpp"
 #include "session/jit_tables.hpp"
 #include "unwind/module_map.hpp"
 #include "unwind/rule_dictionary.hpp"
@@ -19,7 +21,7 @@ namespace ddprof {
 // table). A table is compiled when the first sample needs it, once per file and run.
 class CodeIndex {
  public:
-  explicit CodeIndex(const FileRegistry& files) : files_(files) {}
+  explicit CodeIndex(const FileRegistry& files, const FileGuard& guard = {}) : files_(files), guard_(guard) {}
 
   // The modules of a process as it is now. Shared by forked processes until one of them maps something.
   const ModuleMap& modules(const Process& process);
@@ -36,6 +38,11 @@ class CodeIndex {
   void forget_all();
   [[nodiscard]] std::size_t table_bytes() const;
 
+  // Whether the unwind information of a file was not read, or not all of it.
+  [[nodiscard]] bool is_unread(FileId id) const { return unread_.contains(id); }
+  // Why, with the path of the file, for people.
+  [[nodiscard]] std::vector<std::string> problems() const;
+
  private:
   struct CachedMap {
     std::unique_ptr<ModuleMap> map;
@@ -50,9 +57,13 @@ class CodeIndex {
   void forget_generated_maps();
   void add_representatives(const Process& process);
 
+  [[nodiscard]] Result<UnwindTable> compile(const CodeFile& file);
+
   const FileRegistry& files_;
+  FileGuard guard_;
   RuleDictionary rules_;
-  JitTables generated_{files_, rules_};
+  JitTables generated_{files_, rules_, guard_};
+  absl::flat_hash_map<FileId, std::string> unread_;                   // why
   absl::flat_hash_map<FileId, std::unique_ptr<UnwindTable>> tables_;  // null: there was nothing to compile
   absl::flat_hash_map<std::uint64_t, CachedMap> maps_;                // by generation
   std::vector<CodeMapping> representatives_;

@@ -8,6 +8,7 @@
 
 #include "base/frame.hpp"
 #include "base/ids.hpp"
+#include "session/suspect_files.hpp"
 
 namespace ddprof {
 
@@ -80,6 +81,9 @@ class Continuity {
   std::array<std::atomic<std::uint32_t>, kWorkerEnds> ends{};  // how many workers ended, by cause
   std::atomic<std::int64_t> earlier_cpu{0};                    // of workers that have ended
   std::atomic<std::int64_t> charged_cpu{-1};  // of the target, when it has ended and is our child
+
+  // The workers' own.
+  SuspectFiles suspects;
 
  private:
   std::array<Legacy, 2> legacies_{};

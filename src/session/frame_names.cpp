@@ -1,5 +1,8 @@
 #include "session/frame_names.hpp"
 
+#include <algorithm>
+#include <span>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -21,10 +24,25 @@ std::string readable_offset(const CodeFile* file, std::uint64_t address) {
   return fmt::format("{}+{:#x}", file->base_name(), address);
 }
 
-Result<PerfMap> read_perf_map(PatientOpener& opener, Pid pid) {
-  constexpr std::size_t kMaxPerfMapBytes = 128U << 20U;
+// Piece by piece: the whole text takes several times the memory of what it says.
+Result<PerfMap> read_perf_map(PatientOpener& opener, Pid pid, const ReadLimits& limits) {
+  constexpr std::uint64_t kMaxPerfMapBytes = 128U << 20U;
+  constexpr std::size_t kWindowBytes = 256U << 10U;
   const JitFile file = TRY(JitFile::open_perf_map(opener, pid));
-  return PerfMap::parse(TRY(file.read_all(kMaxPerfMapBytes)));
+  const std::uint64_t file_bytes = TRY(file.size());
+  if (file_bytes > kMaxPerfMapBytes)
+    return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", file.path(), kMaxPerfMapBytes);
+  PerfMap::Builder builder(limits);
+  std::string window;
+  for (std::uint64_t offset = 0; offset < file_bytes;) {
+    window.resize(std::min<std::uint64_t>(kWindowBytes, file_bytes - offset));
+    const std::size_t count = TRY(file.read(offset, std::as_writable_bytes(std::span(window))));
+    const std::size_t taken = builder.add(std::string_view(window).substr(0, count));
+    // A line that fills a window is none of a compiler's; one at the end is still being written.
+    offset += taken > 0 ? taken : count;
+    if (count < window.size() || count == 0) break;
+  }
+  return std::move(builder).build();
 }
 
 }  // namespace
@@ -40,21 +58,38 @@ FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   auto [entry, is_new] = symbols_.try_emplace(to_int(id));
   Symbols& symbols = entry->second;
   if (is_new && file.elf && file.is_as_opened()) {
-    symbols.table = SymbolTable::build(*file.elf);
+    auto built = guard_.read(ReadingThread::naming, file, FileUse::symbols,
+                             [&] { return SymbolTable::build(*file.elf, guard_.limits); });
+    if (built)
+      symbols.table = *std::move(built);
+    else
+      symbols.problem = built.error().message;
     file.image.drop_pages();
   }
   if (file.kind == CodeFile::Kind::jit && !symbols.is_fresh) {
     symbols.is_fresh = true;
-    auto map = read_perf_map(opener_, file.pid);
-    symbols.jit_problem = map || map.error().code == ErrorCode::not_found ? "" : map.error().message;
-    symbols.jit_map = std::move(map).value_or({});
-    if (auto dump = dumps_.find(to_int(file.pid)); dump != dumps_.end()) {
-      if (!symbols.jit_dump) symbols.jit_dump = std::make_unique<JitDump>();
-      std::ignore =
-          read_growth(*dump->second->dump, *symbols.jit_dump);  // what was read before it broke is known
-    }
+    symbols.problem.clear();
+    const auto read = guard_.read(ReadingThread::naming, file, FileUse::generated_code,
+                                  [&] { return read_generated(symbols, file); });
+    if (!read) symbols = {.problem = read.error().message, .is_fresh = true};
+    if (!symbols.jit_map) symbols.jit_map.emplace();
   }
   return symbols;
+}
+
+Result<void> FrameNames::read_generated(Symbols& symbols, const CodeFile& file) {
+  auto map = read_perf_map(opener_, file.pid, guard_.limits);
+  if (!map && map.error().code != ErrorCode::not_found) symbols.problem = map.error().message;
+  symbols.jit_map = std::move(map).value_or({});
+  if (const std::uint64_t unread = symbols.jit_map->unread_lines(); unread > 0)
+    symbols.problem = fmt::format("perf map: {} of its lines are too many to read with --max-memory {}",
+                                  unread, guard_.limits.mebibytes());
+  if (auto dump = dumps_.find(to_int(file.pid)); dump != dumps_.end()) {
+    if (!symbols.jit_dump) symbols.jit_dump = std::make_unique<JitDump>(guard_.limits);
+    std::ignore =
+        read_growth(*dump->second->dump, *symbols.jit_dump);  // what was read before it broke is known
+  }
+  return {};
 }
 
 std::optional<FrameNames::Name> FrameNames::jit_name(std::uint64_t address, FileId id, const CodeFile& file) {
@@ -69,9 +104,9 @@ std::optional<FrameNames::Name> FrameNames::jit_name(std::uint64_t address, File
   return name;
 }
 
-std::string FrameNames::jit_problem(FileId id) const {
+std::string FrameNames::problem(FileId id) const {
   auto known = symbols_.find(to_int(id));
-  return known != symbols_.end() ? known->second.jit_problem : "";
+  return known != symbols_.end() ? known->second.problem : "";
 }
 
 FrameNames::Name FrameNames::kernel_name(std::uint64_t address) {

@@ -10,6 +10,7 @@
 #include "base/frame.hpp"
 #include "base/patient_opener.hpp"
 #include "process/file_registry.hpp"
+#include "session/file_guard.hpp"
 #include "symbol/jit_dump.hpp"
 #include "symbol/kernel_names.hpp"
 #include "symbol/perf_map.hpp"
@@ -30,16 +31,16 @@ class FrameNames {
   };
 
   // Without `is_enabled` only the kernel's code has names.
-  FrameNames(bool is_enabled, const std::string& cache_folder)
-      : is_enabled_(is_enabled), kernel_(cache_folder) {}
+  FrameNames(bool is_enabled, const std::string& cache_folder, const FileGuard& guard = {})
+      : is_enabled_(is_enabled), guard_(guard), kernel_(cache_folder) {}
 
   // `file` is the CodeFile of frame.file, null without one. Lives until the next call.
   const Name& name(const Frame& frame, const CodeFile* file);
   // Among all files of a period are those in which JIT compilers tell of their code.
   void use_dumps(const CodeFiles& files);
 
-  // Why what a JIT compiler wrote was refused; empty when nothing was.
-  [[nodiscard]] std::string jit_problem(FileId id) const;
+  // Why a symbol table, or what a JIT compiler wrote, was refused; empty when nothing was.
+  [[nodiscard]] std::string problem(FileId id) const;
 
   // Between periods: what is cheap to make again is dropped beyond a budget, and all about files that are not
   // among these any more.
@@ -50,11 +51,12 @@ class FrameNames {
     std::optional<SymbolTable> table;
     std::optional<PerfMap> jit_map;
     std::unique_ptr<JitDump> jit_dump;  // read on as it grows
-    std::string jit_problem;            // why the map was refused
+    std::string problem;                // what was refused, and why
     bool is_fresh = false;              // what a JIT compiler wrote has been read for this period
   };
 
   Symbols& symbols_of(FileId id, const CodeFile& file);
+  Result<void> read_generated(Symbols& symbols, const CodeFile& file);
   std::optional<Name> jit_name(std::uint64_t address, FileId id, const CodeFile& file);
   Name make_name(const Frame& frame, const CodeFile* file);
   Name user_name(const Frame& frame, const CodeFile* file);
@@ -62,6 +64,7 @@ class FrameNames {
 
   bool is_enabled_;
   PatientOpener opener_;  // of perf maps
+  FileGuard guard_;
   absl::flat_hash_map<Frame, Name> names_;
   Name unstable_;                                        // of JIT code, which comes and goes
   absl::flat_hash_map<std::uint32_t, Symbols> symbols_;  // by FileId

@@ -20,7 +20,7 @@ constexpr int kPausePerWork = 50;  // 2 % of a core at most
 
 Result<bool> read_growth(const JitFile& file, JitDump& dump) {
   const std::uint64_t file_bytes = TRY(file.size());
-  if (file_bytes < dump.offset()) dump = {};
+  if (file_bytes < dump.offset()) dump.reset();
   std::vector<std::byte> window;
   bool has_grown = false;
   for (std::size_t count = 0; count < kMaxWindowsAtOnce && dump.offset() < file_bytes; ++count) {
@@ -39,6 +39,7 @@ void JitTables::add(FileId code, FileId dump) {
   if (source && source->file == files_.file(dump)) return;
   source = std::make_unique<Source>();
   source->file = files_.file(dump);
+  source->dump = JitDump(guard_.limits);
 }
 
 const UnwindTable* JitTables::table(FileId code) const {
@@ -53,12 +54,25 @@ bool JitTables::refresh(FileId code, Nanoseconds now) {
   Source& source = *known->second;
   source.was_used = true;
   if (now < source.next_look || source.is_broken) return false;
+  const auto read_all = guard_.read(ReadingThread::sampling, *source.file, FileUse::generated_code,
+                                    [&] { return read(source); });
+  const bool is_new = !read_all || *read_all;
+  if (!read_all) {
+    source.is_broken = true;
+    source.dump.reset();
+    source.table = {};
+  }
+  const Nanoseconds done = monotonic_now();
+  source.next_look = done + std::max(kShortestPause, (done - now) * kPausePerWork);
+  return is_new;
+}
+
+// What was read before the dump broke stays known.
+Result<bool> JitTables::read(Source& source) {
   const auto has_grown = read_growth(*source.file->dump, source.dump);
   source.is_broken = !has_grown.ok();
   const bool is_new = source.is_broken || *has_grown;
   if (is_new) compile(source);
-  const Nanoseconds done = monotonic_now();
-  source.next_look = done + std::max(kShortestPause, (done - now) * kPausePerWork);
   return is_new;
 }
 
@@ -67,7 +81,7 @@ void JitTables::compile(Source& source) {
   source.dump.for_each_unwinding([&](const JitDump::Unwinding& piece) {
     pieces.push_back({piece.begin, piece.end, piece.moved_by, piece.vaddr, piece.eh_frame});
   });
-  source.table = compile_generated_code(pieces, Architecture::x86_64, rules_);
+  source.table = compile_generated_code(pieces, Architecture::x86_64, rules_, guard_.limits);
 }
 
 bool JitTables::forget_unused() {

@@ -9,6 +9,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "process/file_registry.hpp"
+#include "session/file_guard.hpp"
 #include "symbol/jit_dump.hpp"
 #include "unwind/rule_dictionary.hpp"
 #include "unwind/unwind_table.hpp"
@@ -24,7 +25,8 @@ Result<bool> read_growth(const JitFile& file, JitDump& dump);
 // much later than its first sample.
 class JitTables {
  public:
-  JitTables(const FileRegistry& files, RuleDictionary& rules) : files_(files), rules_(rules) {}
+  JitTables(const FileRegistry& files, RuleDictionary& rules, const FileGuard& guard = {})
+      : files_(files), rules_(rules), guard_(guard) {}
 
   // From now on, `dump` tells of `code`.
   void add(FileId code, FileId dump);
@@ -46,10 +48,13 @@ class JitTables {
     bool is_broken = false;
   };
 
+  // True when there is another table.
+  Result<bool> read(Source& source);
   void compile(Source& source);
 
   const FileRegistry& files_;
   RuleDictionary& rules_;
+  FileGuard guard_;
   absl::flat_hash_map<std::uint32_t, std::unique_ptr<Source>> sources_;  // by FileId of the code
 };
 

@@ -21,14 +21,15 @@ constexpr std::size_t kUnitsBetweenDrops = 256;
 
 }  // namespace
 
-ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder& finder)
-    : file_(std::move(file)), files_(finder, binary_of(*file_)) {
+ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder& finder,
+                           const ReadLimits& limits)
+    : file_(std::move(file)), files_(finder, binary_of(*file_), limits), go_budget_(limits) {
   if (!file_->is_as_opened()) {
     info_problem_ = "written over while it was profiled: what it says now is not believed";
     return;
   }
   if (const ElfFile* found = files_.with_debug_info(); found != nullptr) {
-    auto opened = DebugInfo::open(*found, files_);
+    auto opened = DebugInfo::open(*found, files_, limits);
     if (opened) {
       info_ = *std::move(opened);
     } else {
@@ -36,14 +37,19 @@ ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder
     }
   }
   if (!info_) go_lines_ = GoLines::find(*file_->elf);
-  if (const ElfFile* found = files_.with_symbol_table(); found != nullptr && !is_own(found))
-    symbols_ = SymbolTable::build(*found);
+  if (const ElfFile* found = files_.with_symbol_table(); found != nullptr && !is_own(found)) {
+    auto built = SymbolTable::build(*found, limits);
+    if (built)
+      symbols_ = *std::move(built);
+    else if (info_problem_.empty())
+      info_problem_ = built.error().message;
+  }
   drop_pages();
 }
 
-void ModuleReader::take_symbol(std::uint64_t address, const DebugInfo::Take& take) const {
+void ModuleReader::take_symbol(std::uint64_t address, const DebugInfo::Take& take) {
   const auto take_calls = [&](std::span<const SourceCall> calls) { take(address, calls); };
-  if (go_lines_ && go_lines_->find(address, take_calls)) return;
+  if (go_lines_ && go_lines_->find(address, take_calls, &go_budget_)) return;
   const auto symbol = symbols_ ? symbols_->find(address) : std::nullopt;
   if (!symbol) return take(address, {});
   const SourceCall call{.linker_name = symbol->name, .name = symbol->name};
@@ -64,6 +70,7 @@ std::size_t ModuleReader::read(std::span<const std::uint64_t> addresses, const D
     if (symbol) named.back().linker_name = named.back().name = symbol->name;
     take(address, named);
   };
+  go_budget_.refill();
   std::size_t units = 0;
   const auto keep_small = [&] {
     if (++units % kUnitsBetweenDrops == 0) drop_pages();

@@ -21,7 +21,7 @@ namespace ddprof {
 class ModuleReader {
  public:
   // The finder must outlive this.
-  ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder& finder);
+  ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder& finder, const ReadLimits& limits = {});
 
   // As DebugInfo::find, but takes every address: those about which nothing is known with no calls.
   std::size_t read(std::span<const std::uint64_t> addresses, const DebugInfo::Take& take,
@@ -40,7 +40,7 @@ class ModuleReader {
   void drop_pages() const;
 
  private:
-  void take_symbol(std::uint64_t address, const DebugInfo::Take& take) const;
+  void take_symbol(std::uint64_t address, const DebugInfo::Take& take);
   [[nodiscard]] bool is_own(const ElfFile* file) const { return file == &*file_->elf; }
 
   std::shared_ptr<const CodeFile> file_;
@@ -49,6 +49,7 @@ class ModuleReader {
   std::string info_problem_;
   std::optional<SymbolTable> symbols_;  // of another file than this one
   std::optional<GoLines> go_lines_;     // without debug information
+  WorkBudget go_budget_;
 };
 
 }  // namespace ddprof

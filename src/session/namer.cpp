@@ -177,8 +177,8 @@ std::string describe(const ModuleNaming& module) {
 }
 
 Namer::Namer(const NamerOptions& options)
-    : options_(options), names_(options.is_enabled, options.cache_folder) {
-  if (options.is_enabled) sources_.emplace(options.cache_folder);
+    : options_(options), names_(options.is_enabled, options.cache_folder, options.guard) {
+  if (options.is_enabled) sources_.emplace(options.cache_folder, options.guard);
 }
 
 Nanoseconds Namer::cpu_time() {
@@ -222,7 +222,7 @@ void Namer::note_module(const ClosedPeriod& period, const Frame& frame, const Fr
     modules_.push_back(
         {file->path, ModuleNaming::Level::none, source.description, source.problem, source.unread});
     if (file->kind == CodeFile::Kind::unopened) modules_.back().problem = file->problem;
-    if (file->kind == CodeFile::Kind::jit) modules_.back().problem = names_.jit_problem(frame.file);
+    if (modules_.back().problem.empty()) modules_.back().problem = names_.problem(frame.file);
   }
   ModuleNaming& module = modules_[entry->second];
   const bool has_lines = std::any_of(description.calls.begin(), description.calls.end(),

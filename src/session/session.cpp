@@ -27,14 +27,14 @@ constexpr Nanoseconds kBetweenSlowNotices = 10min;
 Session::Session(Collector& collector, Destination& destination, SessionOptions options)
     : collector_(collector),
       options_(std::move(options)),
+      continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
       stacks_(processes_, code_, Architecture::x86_64),
       contexts_(collector_, processes_, files_),
       columns_(options_.events),
       aggregator_(columns_.columns),
-      continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
       inherited_(believed(continuity_.legacy(), monotonic_now(),
                           monotonic_now() + options_.period.value_or(std::chrono::seconds(0)))),
-      finisher_(destination, options_.naming, continuity_, options_.exit_timeout),
+      finisher_(destination, guarded(options_.naming), continuity_, options_.exit_timeout),
       cpu_budget_(options_.max_cpu),
       idle_roots_(options_.is_started_by_us ? std::vector<Pid>() : options_.roots),
       cadence_(options_.period, options_.window) {
@@ -96,6 +96,7 @@ Summary Session::run(const std::atomic<bool>& stop) {
   continuity_.promise(monotonic_now() + kLastPatience + options_.exit_timeout);
   finish(dispatch);
   finisher_.finish();
+  continuity_.suspects.forget_unfinished();
   update_summary();
   summary_.ending = ending_;
   return std::move(summary_);
@@ -115,6 +116,7 @@ void Session::keep_within_budgets(Nanoseconds now) {
     finisher_.shrink();
     ::malloc_trim(0);
   } else if (memory == MemoryState::exceeded) {
+    continuity_.suspects.blame_unfinished(now);
     ending_ = WorkerEnd::memory;
   }
 }

@@ -54,6 +54,11 @@ class Session {
   }
 
   [[nodiscard]] bool is_whole_host() const { return options_.roots.empty(); }
+  [[nodiscard]] FileGuard file_guard() const { return {{options_.max_memory}, &continuity_.suspects}; }
+  [[nodiscard]] NamerOptions guarded(NamerOptions naming) const {
+    naming.guard = file_guard();
+    return naming;
+  }
   [[nodiscard]] std::vector<Pid> first_processes() const;
   void begin();
   void keep_within_budgets(Nanoseconds now);
@@ -71,20 +76,20 @@ class Session {
 
   Collector& collector_;
   SessionOptions options_;
+  Continuity own_continuity_;  // when nobody else has one for us
+  Continuity& continuity_;
   ProcFileProvider provider_;
   FileRegistry files_{provider_};
   ProcessTable processes_{
       files_, is_whole_host() ? ProcessTable::Follows::whole_host : ProcessTable::Follows::one_target};
   ProcessChoice choice_{processes_, {is_whole_host(), options_.filter, options_.max_processes}};
-  CodeIndex code_{files_};
+  CodeIndex code_{files_, file_guard()};
   StackBuilder stacks_;
   ThreadContexts contexts_;
   ColumnLayout columns_;
   Aggregator aggregator_;
   std::optional<CpuAccount> cpu_;  // of the first clock event
-  Continuity own_continuity_;      // when nobody else has one for us
-  Continuity& continuity_;
-  Legacy inherited_;  // from earlier workers of this run
+  Legacy inherited_;               // from earlier workers of this run
   Finisher finisher_;
   CpuBudget cpu_budget_;
   IdleRoots idle_roots_;

@@ -10,6 +10,7 @@ namespace ddprof {
 void Session::begin() {
   const bool is_first = inherited_.started == 0;
   const Nanoseconds now = monotonic_now();
+  continuity_.suspects.blame_unfinished(now);  // the worker before us ended in the middle of it
   pace_.begin(now);
   started_ = is_first ? now : Nanoseconds(inherited_.started);
   if (is_first) {
@@ -179,6 +180,7 @@ void Session::update_summary() {
   summary_.engine = collector_.describe();
   summary_.notices = options_.notices;
   for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
+  for (std::string& problem : code_.problems()) summary_.notices.push_back(std::move(problem));
   if (std::string notice = idle_roots_.notice(); !notice.empty())
     summary_.notices.push_back(std::move(notice));
   if (cpu_) {

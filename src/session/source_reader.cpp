@@ -79,7 +79,8 @@ std::string server_problem(const DebuginfodClient& servers, const ModuleReader& 
 
 // What both threads know.
 struct SourceReader::Work {
-  explicit Work(const std::string& cache_folder) : folder(open_names_folder(cache_folder)) {}
+  Work(const std::string& cache_folder, const FileGuard& file_guard)
+      : folder(open_names_folder(cache_folder)), guard(file_guard) {}
 
   NamedModule& module_of(const Wanted& wanted);
   void save(const NamedModule& module) const;
@@ -89,13 +90,17 @@ struct SourceReader::Work {
 
   void run();
   void wait_for_work(std::unique_lock<std::mutex>& lock, const DebuginfodClient* servers);
+  // False when a server has been asked for more.
+  Result<bool> read_file(Wanted& wanted, DebugFileFinder& finder, DebuginfodClient* servers);
   void read_module(ModuleReader& reader, Wanted& wanted, const std::string& server_problem);
+  void refuse(const Wanted& wanted, const Error& error);
   bool read_part(ModuleReader& reader, FileId id, std::span<std::uint64_t> addresses);
   void take(FileId id, std::uint64_t address, std::span<const SourceCall> calls);
   [[nodiscard]] bool keeps_going();
   [[nodiscard]] bool is_done() const { return queue.empty() && awaiting.empty() && !is_busy; }
 
   const PrivateFolder folder;
+  const FileGuard guard;
   std::mutex mutex;  // guards everything below
   std::condition_variable changed;
   absl::flat_hash_map<std::uint32_t, NamedModule> modules;  // by FileId
@@ -169,7 +174,9 @@ bool SourceReader::Work::keeps_going() {
 
 void SourceReader::Work::take(FileId id, std::uint64_t address, std::span<const SourceCall> calls) {
   std::lock_guard lock(mutex);
-  modules[to_int(id)].names.add(address, calls);
+  NamedModule& module = modules[to_int(id)];
+  const bool has_room = module.names.memory_bytes() < guard.limits.bytes() / 2;
+  module.names.add(address, has_room ? calls : calls.first(0));
 }
 
 // False when it was stopped.
@@ -194,6 +201,24 @@ void SourceReader::Work::read_module(ModuleReader& reader, Wanted& wanted,
   module.is_kept = reader.has_lines();
   module.source.description = reader.description();
   module.source.problem = reader.problem().empty() ? server_problem : reader.problem();
+}
+
+Result<bool> SourceReader::Work::read_file(Wanted& wanted, DebugFileFinder& finder,
+                                           DebuginfodClient* servers) {
+  return guard.read(ReadingThread::debug_info, *wanted.file, FileUse::debug_info, [&]() -> Result<bool> {
+    auto& reader = open[to_int(wanted.id)];
+    if (!reader) reader = std::make_unique<ModuleReader>(wanted.file, finder, guard.limits);
+    if (servers != nullptr && ask_servers(*servers, *reader, wanted)) return false;
+    read_module(*reader, wanted, servers != nullptr ? server_problem(*servers, *reader) : "");
+    return true;
+  });
+}
+
+void SourceReader::Work::refuse(const Wanted& wanted, const Error& error) {
+  std::lock_guard lock(mutex);
+  NamedModule& module = modules[to_int(wanted.id)];
+  module.has_nothing = true;
+  module.source.problem = error.message;
 }
 
 // Until there is something to read, which may have come from a server meanwhile.
@@ -225,14 +250,10 @@ void SourceReader::Work::run() {
     queue.pop_back();
     is_busy = true;
     lock.unlock();
-    auto& reader = open[to_int(wanted.id)];
-    if (!reader) reader = std::make_unique<ModuleReader>(wanted.file, finder);
-    const bool is_awaited = servers && ask_servers(*servers, *reader, wanted);
-    if (is_awaited) {
-      open.erase(to_int(wanted.id));  // to be opened again, with more
-    } else {
-      read_module(*reader, wanted, servers ? server_problem(*servers, *reader) : "");
-    }
+    const auto was_read = read_file(wanted, finder, servers ? &*servers : nullptr);
+    const bool is_awaited = was_read && !*was_read;
+    if (!was_read) refuse(wanted, was_read.error());
+    if (!was_read || is_awaited) open.erase(to_int(wanted.id));  // what is awaited is opened again, with more
     close_beyond_budget(open);
     lock.lock();
     if (is_awaited) awaiting.push_back(std::move(wanted));
@@ -244,7 +265,8 @@ void SourceReader::Work::run() {
   changed.notify_all();
 }
 
-SourceReader::SourceReader(const std::string& cache_folder) : work_(std::make_shared<Work>(cache_folder)) {}
+SourceReader::SourceReader(const std::string& cache_folder, const FileGuard& guard)
+    : work_(std::make_shared<Work>(cache_folder, guard)) {}
 
 SourceReader::~SourceReader() {
   std::unique_lock lock(work_->mutex);

@@ -11,6 +11,7 @@
 
 #include "base/ids.hpp"
 #include "process/file_registry.hpp"
+#include "session/file_guard.hpp"
 #include "symbol/code_names.hpp"
 
 namespace ddprof {
@@ -38,7 +39,7 @@ class SourceReader {
   };
 
   // Keeps nothing on disk without a folder.
-  explicit SourceReader(const std::string& cache_folder);
+  explicit SourceReader(const std::string& cache_folder, const FileGuard& guard = {});
   ~SourceReader();
   SourceReader(const SourceReader&) = delete;
   SourceReader& operator=(const SourceReader&) = delete;

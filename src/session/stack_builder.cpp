@@ -83,6 +83,8 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
   } else {
     build_user_stack(sample);
   }
+  if (stack_.reason == StopReason::no_unwind_info && code_.is_unread(stack_.stop_file))
+    stack_.reason = StopReason::unread_unwind_info;
   if (stack_.reason != StopReason::complete) {
     frames_.push_back({.kind = FrameKind::stopped, .reason = stack_.reason, .file = stack_.stop_file});
   }

@@ -80,6 +80,7 @@ void add_unsized(std::vector<SymbolCandidate>& sized, std::vector<Unsized>& open
   std::vector<SymbolCandidate> bounded;
   std::uint64_t covered_to = 0;
   std::size_t next_sized = 0;
+  std::size_t next_other = 0;  // the first of `open` that starts later
   for (std::size_t at = 0; at < open.size(); ++at) {
     SymbolCandidate symbol = open[at].symbol;
     for (; next_sized < sized.size() && sized[next_sized].start <= symbol.start; ++next_sized) {
@@ -89,11 +90,8 @@ void add_unsized(std::vector<SymbolCandidate>& sized, std::vector<Unsized>& open
     std::uint64_t end = open[at].section_end;
     if (next_sized < sized.size()) end = std::min(end, sized[next_sized].start);
     // Aliases at the same place share the room.
-    for (std::size_t later = at + 1; later < open.size(); ++later) {
-      if (open[later].symbol.start == symbol.start) continue;
-      end = std::min(end, open[later].symbol.start);
-      break;
-    }
+    while (next_other < open.size() && open[next_other].symbol.start <= symbol.start) ++next_other;
+    if (next_other < open.size()) end = std::min(end, open[next_other].symbol.start);
     symbol.size = std::min(end - symbol.start, kMaxFunctionBytes);
     bounded.push_back(symbol);
   }
@@ -102,7 +100,13 @@ void add_unsized(std::vector<SymbolCandidate>& sized, std::vector<Unsized>& open
 
 }  // namespace
 
-std::vector<SymbolCandidate> code_symbols(const ElfFile& file) {
+Result<std::vector<SymbolCandidate>> code_symbols(const ElfFile& file, const ReadLimits& limits) {
+  std::uint64_t table_bytes = 0;
+  for (const SymbolTableKind kind : {SymbolTableKind::symtab, SymbolTableKind::dynsym})
+    table_bytes += file.find_symbol_table(kind).value_or(ElfSymbolTable{}).entries.size();
+  if (table_bytes > ElfFile::kMaxSymbols * sizeof(Elf64_Sym))
+    return limits.too_large("read symbol table", table_bytes);
+  const std::size_t max_symbols = limits.count(sizeof(SymbolCandidate), 1);
   const CodeRanges ranges(file);
   std::vector<SymbolCandidate> sized;
   std::vector<Unsized> open;
@@ -110,6 +114,7 @@ std::vector<SymbolCandidate> code_symbols(const ElfFile& file) {
   bool may_be_unsized = true;
   const auto collect = [&](const ElfSymbol& symbol) {
     if (symbol.section_index == SHN_UNDEF || is_label(symbol.name)) return;
+    if (sized.size() + open.size() > max_symbols) return;
     if (!is_function(symbol) && symbol.type != STT_NOTYPE) return;
     const std::optional<CodeRange> range = ranges.find(symbol);
     if (!range) return;
@@ -127,6 +132,7 @@ std::vector<SymbolCandidate> code_symbols(const ElfFile& file) {
   file.for_each_symbol(SymbolTableKind::symtab, collect);
   may_be_unsized = false;
   file.for_each_symbol(SymbolTableKind::dynsym, collect);
+  if (sized.size() + open.size() > max_symbols) return limits.too_large("read symbol table", table_bytes);
   add_unsized(sized, open);
   return sized;
 }

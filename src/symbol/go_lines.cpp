@@ -47,6 +47,8 @@ class GoLines::Lookup {
  public:
   Lookup(const GoLines& lines, const Function& function) : lines_(lines), function_(function) {}
 
+  [[nodiscard]] std::uint64_t steps() const { return kMaxSteps - steps_left_; }
+
   std::span<const SourceCall> calls_at(std::uint64_t address) {
     const std::optional<std::int32_t> line = value_at(function_.lines, address);
     if (!line) return {};  // behind the code of the function: padding
@@ -98,12 +100,13 @@ std::optional<GoLines> GoLines::find(const ElfFile& file) {
   return lines;
 }
 
-bool GoLines::find(std::uint64_t address,
-                   const std::function<void(std::span<const SourceCall>)>& take) const {
+bool GoLines::find(std::uint64_t address, const std::function<void(std::span<const SourceCall>)>& take,
+                   WorkBudget* budget) const {
   const std::optional<Function> function = function_at(address);
-  if (!function) return false;
+  if (!function || (budget != nullptr && budget->is_spent())) return false;
   Lookup lookup(*this, *function);
   const auto calls = lookup.calls_at(address);
+  if (budget != nullptr) budget->spend(lookup.steps());
   if (calls.empty() || calls.back().name.empty()) return false;
   take(calls);
   return true;

@@ -10,6 +10,7 @@
 #include "base/source_call.hpp"
 #include "elf/elf_file.hpp"
 #include "elf/go_table.hpp"
+#include "elf/work_budget.hpp"
 
 namespace ddprof {
 
@@ -22,8 +23,10 @@ class GoLines {
   static std::optional<GoLines> find(const ElfFile& file);
 
   // Calls take() with the calls at an address as written in the ELF file. False when no function is there.
-  // Texts live as long as the file's image.
-  bool find(std::uint64_t address, const std::function<void(std::span<const SourceCall>)>& take) const;
+  // Texts live as long as the file's image. Nothing is found any more when the budget of many look-ups is
+  // spent.
+  bool find(std::uint64_t address, const std::function<void(std::span<const SourceCall>)>& take,
+            WorkBudget* budget = nullptr) const;
 
   // False when only the outermost call of each address can be known.
   [[nodiscard]] bool knows_inlined_calls() const { return !function_data_.empty(); }

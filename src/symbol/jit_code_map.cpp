@@ -13,7 +13,7 @@ bool JitCodeMap::load(JitCode code, std::size_t max_codes, std::size_t max_bytes
   // First, so that a compiler that reuses its memory never reaches a limit.
   clear(code.start, code.start + code.size);
   if (size() >= max_codes || places_.size() >= kMaxPlaces) return false;
-  if (memory_bytes_ + code.memory_bytes() > max_bytes) return false;
+  if (memory_bytes() + kPlaceBytes + code.memory_bytes() > max_bytes) return false;
   memory_bytes_ += code.memory_bytes();
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(codes_.size()));

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace ddprof {
@@ -42,7 +41,8 @@ class JitCodeMap {
     std::uint32_t code = 0;
   };
 
-  static constexpr std::size_t kMaxPlaces = 1'000'000;
+  static constexpr std::size_t kMaxPlaces = 600'000;
+  static constexpr std::size_t kPlaceBytes = 80;  // of a node of the map
 
   // What was there before is overwritten. False when `code` is one too many or too large.
   bool load(JitCode code, std::size_t max_codes, std::size_t max_bytes);
@@ -59,7 +59,7 @@ class JitCodeMap {
   [[nodiscard]] const JitCode& code(const Place& place) const { return codes_[place.code].code; }
 
   [[nodiscard]] std::size_t size() const { return codes_.size() - free_.size(); }
-  [[nodiscard]] std::size_t memory_bytes() const { return memory_bytes_; }
+  [[nodiscard]] std::size_t memory_bytes() const { return memory_bytes_ + places_.size() * kPlaceBytes; }
 
  private:
   struct Entry {
@@ -76,7 +76,7 @@ class JitCodeMap {
   std::map<std::uint64_t, Place> places_;  // disjoint
   std::vector<Entry> codes_;
   std::vector<std::uint32_t> free_;
-  absl::flat_hash_map<std::uint64_t, std::uint32_t> by_index_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_index_;  // stays whole when there is no memory for more
   std::size_t memory_bytes_ = 0;
 };
 

@@ -122,7 +122,7 @@ bool JitDump::read_load(std::span<const std::byte> payload) {
   }
   code.unwinding = std::move(pending.unwinding);
   code.unwinding_header_bytes = pending.unwinding_header_bytes;
-  return codes_.load(std::move(code), kMaxCodes, kMaxMemoryBytes);
+  return codes_.load(std::move(code), kMaxCodes, limits_.bytes());
 }
 
 // Process, thread, start of the mapping, old and new start of the code, its size, its number.

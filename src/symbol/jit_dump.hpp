@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "base/source_call.hpp"
+#include "elf/read_limits.hpp"
 #include "symbol/jit_code_map.hpp"
 
 namespace ddprof {
@@ -22,7 +23,8 @@ class JitDump {
   static constexpr std::size_t kMaxTextBytes = 1000;
   static constexpr std::size_t kMaxRecordBytes = 1U << 20U;  // of lines or unwinding information
   static constexpr std::size_t kMaxCodes = 500'000;
-  static constexpr std::size_t kMaxMemoryBytes = 128U << 20U;
+
+  explicit JitDump(const ReadLimits& limits = {}) : limits_(limits) {}
 
   // `bytes` are those of the file from offset() on: all of them, or at least kMaxRecordBytes. Takes the
   // records that are complete in a file of `file_bytes`, and moves offset() behind them, which may be behind
@@ -31,6 +33,8 @@ class JitDump {
   Result<void> read(std::span<const std::byte> bytes, std::uint64_t file_bytes);
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] bool is_closed() const { return is_closed_; }
+  // Starts over: the file is another one.
+  void reset() { *this = JitDump(limits_); }
 
   // Calls take() with what the code at a run-time address was made from; texts live until it returns. False
   // when no code is known there.
@@ -69,6 +73,7 @@ class JitDump {
   bool read_lines(std::span<const std::byte> payload);
   bool read_unwinding(std::span<const std::byte> payload);
 
+  ReadLimits limits_;
   std::uint64_t offset_ = 0;
   std::uint64_t line_shift_ = 0;  // what addresses of lines are too large by
   bool is_closed_ = false;

@@ -268,5 +268,17 @@ TEST(JitDump, AgreesWithAnArrayOfBytes) {
   }
 }
 
+TEST(JitDump, HoldsAsMuchAsItMay) {
+  JitDumpBytes file;
+  for (std::uint64_t number = 0; number < 10000; ++number)
+    file.load(0x1000 + number * 16, "function", 16, number);
+  constexpr ReadLimits limits{std::uint64_t{1} << 20U};
+  JitDump dump(limits);
+  EXPECT_TRUE(dump.read(file.bytes(), file.bytes().size()).ok());
+  EXPECT_LE(dump.memory_bytes(), limits.bytes());
+  EXPECT_GT(dump.size(), 500U);
+  EXPECT_GT(dump.skipped_records(), 0U);
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <utility>
 
 namespace ddprof {
 
@@ -35,49 +35,73 @@ std::optional<MapLine> parse_map_line(std::string_view text) {
   return MapLine{*start, *size, text.substr(0, PerfMap::kMaxNameBytes)};
 }
 
-struct Range {
-  std::uint64_t end = 0;
-  std::uint32_t name = 0;
-};
-using Ranges = std::map<std::uint64_t, Range>;
+}  // namespace
 
 // Makes [start, end) free: what reaches into it is cut, what lies inside goes.
-void clear_range(Ranges& ranges, std::uint64_t start, std::uint64_t end) {
-  auto at = ranges.lower_bound(start);
-  if (at != ranges.begin()) {
+void PerfMap::Builder::clear_range(std::uint64_t start, std::uint64_t end) {
+  auto at = ranges_.lower_bound(start);
+  if (at != ranges_.begin()) {
     const auto before = std::prev(at);
     const Range reaching = before->second;
     if (reaching.end > start) before->second.end = start;
-    if (reaching.end > end) at = ranges.emplace_hint(at, end, reaching);
+    if (reaching.end > end) at = ranges_.emplace_hint(at, end, reaching);
   }
-  while (at != ranges.end() && at->first < end) {
+  while (at != ranges_.end() && at->first < end) {
     const Range inside = at->second;
-    at = ranges.erase(at);
-    if (inside.end > end) at = ranges.emplace_hint(at, end, inside);
+    at = ranges_.erase(at);
+    if (inside.end > end) at = ranges_.emplace_hint(at, end, inside);
   }
 }
 
-}  // namespace
-
-PerfMap PerfMap::parse(std::string_view text) {
-  PerfMap map;
-  Ranges ranges;
-  // A line without its newline is still being written.
-  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
-    const std::optional<MapLine> line = parse_map_line(text.substr(0, end));
-    if (!line || ranges.size() >= kMaxEntries) {
-      ++map.skipped_lines_;
-      continue;
-    }
-    clear_range(ranges, line->start, line->start + line->size);
-    ranges[line->start] = {line->start + line->size, static_cast<std::uint32_t>(map.names_.size())};
-    std::string name(line->name);
-    std::replace(name.begin(), name.end(), '\0', ' ');
-    map.names_.append(name) += '\0';
+// Names of code that is gone make room when it is needed.
+bool PerfMap::Builder::has_room_for(std::string_view name) {
+  if (ranges_.size() >= max_entries_) return false;
+  if (map_.names_.size() + name.size() < max_name_bytes_) return true;
+  std::string names;
+  for (auto& [start, range] : ranges_) {
+    const char* const old = map_.names_.c_str() + range.name;
+    range.name = static_cast<std::uint32_t>(names.size());
+    names.append(old) += '\0';
   }
-  map.entries_.reserve(ranges.size());
-  for (const auto& [start, range] : ranges) map.entries_.push_back({start, range.end, range.name});
-  return map;
+  map_.names_ = std::move(names);
+  if (map_.names_.size() < max_name_bytes_ / 4 * 3) return true;
+  max_entries_ = 0;  // what is there now is all: not once more for each line
+  return false;
+}
+
+void PerfMap::Builder::add_line(std::string_view text) {
+  const std::optional<MapLine> line = ++lines_ <= kMaxLines ? parse_map_line(text) : std::nullopt;
+  const bool is_unread = lines_ > kMaxLines || (line && !has_room_for(line->name));
+  if (!line || is_unread) {
+    ++map_.skipped_lines_;
+    map_.unread_lines_ += is_unread ? 1 : 0;
+    return;
+  }
+  clear_range(line->start, line->start + line->size);
+  ranges_[line->start] = {line->start + line->size, static_cast<std::uint32_t>(map_.names_.size())};
+  std::string name(line->name);
+  std::replace(name.begin(), name.end(), '\0', ' ');
+  map_.names_.append(name) += '\0';
+}
+
+std::size_t PerfMap::Builder::add(std::string_view text) {
+  const std::size_t all = text.size();
+  // A line without its newline is still being written.
+  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+    add_line(text.substr(0, end));
+  return all - text.size();
+}
+
+PerfMap PerfMap::Builder::build() && {
+  map_.entries_.reserve(ranges_.size());
+  for (const auto& [start, range] : ranges_) map_.entries_.push_back({start, range.end, range.name});
+  return std::move(map_);
+}
+
+PerfMap PerfMap::parse(std::string_view text, const ReadLimits& limits) {
+  Builder builder(limits);
+  builder.add(text);
+  return std::move(builder).build();
 }
 
 std::optional<JitSymbol> PerfMap::find(std::uint64_t address) const {

@@ -1,5 +1,6 @@
 #include "symbol/perf_map.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -64,6 +65,36 @@ TEST(PerfMap, AgreesWithAnArrayOfBytes) {
   for (std::uint64_t at = 0x80; at < 0x400; ++at) {
     const auto found = expected.find(at);
     EXPECT_EQ(name_at(map, at), found == expected.end() ? "" : found->second) << at;
+  }
+}
+
+TEST(PerfMap, HoldsAsMuchAsItMayAndCountsTheRest) {
+  constexpr ReadLimits limits{std::uint64_t{1} << 20U};
+  std::string text;
+  for (int line = 0; line < 20000; ++line) text += fmt::format("{:x} 8 function\n", 0x1000 + line * 8);
+  const PerfMap map = PerfMap::parse(text, limits);
+  EXPECT_EQ(map.size(), limits.count(64, 2));
+  EXPECT_EQ(map.unread_lines(), 20000 - map.size());
+  EXPECT_EQ(name_at(map, 0x1000), "function");
+}
+
+TEST(PerfMap, NamesOfOverwrittenCodeMakeRoom) {
+  std::string text;
+  for (int line = 0; line < 20000; ++line) text += fmt::format("1000 8 function_{}\n", line);
+  const PerfMap map = PerfMap::parse(text, {std::uint64_t{1} << 20U});
+  EXPECT_EQ(map.unread_lines(), 0U);
+  EXPECT_EQ(name_at(map, 0x1000), "function_19999");
+}
+
+TEST(PerfMap, IsTheSameInPieces) {
+  const std::string text = "1000 10 first\n2000 10 second\n3000 10 third\n";
+  for (std::size_t size = 1; size < text.size(); ++size) {
+    PerfMap::Builder builder(ReadLimits{});
+    const std::size_t taken = builder.add(text.substr(0, size));
+    builder.add(text.substr(taken));
+    const PerfMap map = std::move(builder).build();
+    EXPECT_EQ(map.size(), 3U);
+    EXPECT_EQ(name_at(map, 0x2000), "second");
   }
 }
 

@@ -4,6 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.hpp"
+#include "elf/read_limits.hpp"
+
 namespace ddprof {
 
 class ElfFile;
@@ -18,10 +21,11 @@ struct SymbolCandidate {
 };
 
 // The code symbols of .symtab and .dynsym. Sizes that the file leaves open (hand-written assembly) reach to
-// the next symbol or the end of the section.
-std::vector<SymbolCandidate> code_symbols(const ElfFile& file);
+// the next symbol or the end of the section. Fails with `exhausted` when they are too many: the next symbol
+// of some would be missing.
+Result<std::vector<SymbolCandidate>> code_symbols(const ElfFile& file, const ReadLimits& limits);
 
 // The entries of the procedure linkage table (x86-64): each is a jump through a slot that a relocation names.
-std::vector<SymbolCandidate> plt_symbols(const ElfFile& file);
+std::vector<SymbolCandidate> plt_symbols(const ElfFile& file, const ReadLimits& limits);
 
 }  // namespace ddprof

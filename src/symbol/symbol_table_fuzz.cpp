@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace ddprof;
   const auto file = ElfFile::parse(std::as_bytes(std::span(data, size)));
   if (!file.ok()) return 0;
-  const SymbolTable table = SymbolTable::build(*file);
+  const SymbolTable table = SymbolTable::build(*file).value_or({});
   const auto check = [&](std::uint64_t address) {
     const auto symbol = table.find(address);
     if (!symbol) return;

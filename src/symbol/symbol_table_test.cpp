@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <memory>
 
 #include "base/mapped_region.hpp"
@@ -87,10 +88,11 @@ std::string make_elf(const std::vector<TestSymbol>& symbols, std::uint32_t table
 }
 
 SymbolTable table_of(const std::vector<TestSymbol>& symbols, std::uint32_t table_type = SHT_SYMTAB) {
-  const std::string bytes = make_elf(symbols, table_type);
+  static std::deque<std::string> images;  // where the names are
+  const std::string& bytes = images.emplace_back(make_elf(symbols, table_type));
   const Result<ElfFile> file = ElfFile::parse(std::as_bytes(std::span(bytes)));
   EXPECT_TRUE(file.ok());
-  return SymbolTable::build(*file);
+  return SymbolTable::build(*file).value();
 }
 
 std::string name_at(const SymbolTable& table, std::uint64_t address) {
@@ -175,7 +177,7 @@ class OwnSymbols : public testing::Test {
     region_ = std::move(*region);
     const Result<ElfFile> elf = ElfFile::parse(region_.bytes());
     ASSERT_TRUE(elf.ok());
-    table_ = SymbolTable::build(*elf);
+    table_ = SymbolTable::build(*elf).value();
   }
 
   // The address of running code as its file has it.
@@ -251,6 +253,19 @@ TEST_F(OwnSymbols, NamesLinkageTableStubs) {
   }
   // libc and libstdc++ are shared, so this program calls through many stubs.
   EXPECT_GT(stubs, 10U);
+}
+
+TEST(SymbolTable, RefusesMoreSymbolsThanMemoryHolds) {
+  const std::vector<TestSymbol> symbols(20000, {"function", 0x1000, 0x10});
+  const std::string bytes = make_elf(symbols, SHT_SYMTAB);
+  const auto file = ElfFile::parse(std::as_bytes(std::span(bytes)));
+  EXPECT_EQ(SymbolTable::build(*file, {std::uint64_t{1} << 20U}).error().code, ErrorCode::exhausted);
+  EXPECT_TRUE(SymbolTable::build(*file).ok());
+}
+
+TEST(SymbolTable, CutsNamesThatDoNotEnd) {
+  const SymbolTable table = table_of({{std::string(10000, 'x'), 0x1000, 0x10}});
+  EXPECT_EQ(name_at(table, 0x1000).size(), ElfFile::kMaxSymbolNameBytes);
 }
 
 }  // namespace

@@ -56,6 +56,9 @@ std::optional<CfiAddress> read_register(std::uint8_t operation, ByteCursor& curs
   return CfiAddress{.base_register = number, .inner = cursor.sleb()};
 }
 
+// Those of compilers have a dozen bytes. Each is evaluated again for every row that it holds for.
+constexpr std::size_t kMaxExpressionBytes = 256;
+
 // Evaluates with one address and one constant at most: no expression of the forms above needs more.
 class Simplifier {
  public:
@@ -123,6 +126,7 @@ bool next_is_constant(ByteCursor& cursor, std::int64_t wanted) {
 }  // namespace
 
 std::optional<CfiAddress> simplify_cfi_expression(std::span<const std::byte> expression, bool cfa_is_pushed) {
+  if (expression.size() > kMaxExpressionBytes) return std::nullopt;
   return Simplifier(expression, cfa_is_pushed).run();
 }
 

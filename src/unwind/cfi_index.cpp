@@ -53,24 +53,29 @@ bool CodeRanges::contains(std::uint64_t address) const {
                      [address](const Range& range) { return address - range.begin < range.size; });
 }
 
-CfiIndex::CfiIndex(const CfiSection& section, const CodeRanges& code, UnwindTableCounters& counters)
+CfiIndex::CfiIndex(const CfiSection& section, const CodeRanges& code, UnwindTableCounters& counters,
+                   const ReadLimits& limits)
     : section_(section), base_(code.begin()) {
   // Offsets must fit the lower half of a key.
   if (section_.data.size() > std::numeric_limits<std::uint32_t>::max()) {
     section_.data = section_.data.first(std::numeric_limits<std::uint32_t>::max());
   }
-  collect_cies(counters);
+  collect_cies(counters, limits.count(sizeof(Cie), 4));
   collect_fdes(code, counters);
   sort_by_upper_half(keys_);
 }
 
-void CfiIndex::collect_cies(UnwindTableCounters& counters) {
+void CfiIndex::collect_cies(UnwindTableCounters& counters, std::size_t max_cies) {
   CfiProgram program;
   std::uint64_t offset = 0;
   // A terminator in the middle is left by linkers that merged sections: what follows is as good.
   while (const auto record = read_cfi_record(section_, offset)) {
     offset = record->next_offset;
     if (record->kind != CfiRecord::Kind::cie) continue;
+    if (cies_.size() >= max_cies) {
+      ++counters.unread;
+      continue;
+    }
     auto cie = read_cie(section_, *record);
     if (cie && program.run_cie_program(section_, *cie)) {
       cies_.push_back(*cie);

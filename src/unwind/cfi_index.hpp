@@ -36,7 +36,8 @@ class CodeRanges {
 // each.
 class CfiIndex {
  public:
-  CfiIndex(const CfiSection& section, const CodeRanges& code, UnwindTableCounters& counters);
+  CfiIndex(const CfiSection& section, const CodeRanges& code, UnwindTableCounters& counters,
+           const ReadLimits& limits = {});
   CfiIndex(const CfiIndex&) = delete;  // its FDEs point to its CIEs
   CfiIndex& operator=(const CfiIndex&) = delete;
 
@@ -46,7 +47,7 @@ class CfiIndex {
   [[nodiscard]] std::optional<Fde> fde(std::size_t index) const;
 
  private:
-  void collect_cies(UnwindTableCounters& counters);
+  void collect_cies(UnwindTableCounters& counters, std::size_t max_cies);
   void collect_fdes(const CodeRanges& code, UnwindTableCounters& counters);
   [[nodiscard]] const Cie* find_cie(std::uint64_t offset) const;
   [[nodiscard]] std::optional<Fde> read_entry(const CfiRecord& record) const;

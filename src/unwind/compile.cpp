@@ -25,10 +25,19 @@ std::uint64_t section_address(const ElfFile& file, std::string_view name) {
   return section ? section->vaddr : 0;
 }
 
-CfiSection eh_frame_of(const ElfFile& file) {
+// Rows of 4 bytes: up to half of what a file may take beyond those that its size lets expect.
+std::size_t max_rows(std::size_t expected_rows, const ReadLimits& limits) {
+  return std::max(expected_rows, limits.count(sizeof(ddprof_unwind_row), 2));
+}
+
+CfiSection eh_frame_of(const ElfFile& file, const ReadLimits& limits, UnwindTableCounters& counters) {
   CfiSection section{.kind = CfiSection::Kind::eh_frame, .architecture = file.architecture()};
   const auto range = file.find_eh_frame();
   if (!range) return section;
+  if (range->data.size() > limits.bytes()) {
+    ++counters.unread;
+    return section;
+  }
   section.data = range->data;
   section.vaddr = range->vaddr;
   section.text_base = section_address(file, ".text");
@@ -37,15 +46,20 @@ CfiSection eh_frame_of(const ElfFile& file) {
 }
 
 // `storage` keeps the bytes of a compressed section.
-CfiSection debug_frame_of(const ElfFile& file, std::vector<std::byte>& storage,
+CfiSection debug_frame_of(const ElfFile& file, std::vector<std::byte>& storage, const ReadLimits& limits,
                           UnwindTableCounters& counters) {
   CfiSection section{.kind = CfiSection::Kind::debug_frame, .architecture = file.architecture()};
   const auto found = file.find_section(".debug_frame");
   if (!found || found->data.empty()) return section;
-  section.data = found->data;
-  if (!found->is_compressed()) return section;
-  auto bytes = file.uncompressed(*found);
-  if (!bytes) ++counters.bad_entries;
+  if (!found->is_compressed()) {
+    if (found->data.size() > limits.bytes())
+      ++counters.unread;
+    else
+      section.data = found->data;
+    return section;
+  }
+  auto bytes = file.uncompressed(*found, limits.bytes());
+  if (!bytes) ++(bytes.error().code == ErrorCode::exhausted ? counters.unread : counters.bad_entries);
   storage = std::move(bytes).value_or({});
   section.data = storage;
   return section;
@@ -68,7 +82,8 @@ ddprof_unwind_rule go_rule(std::int32_t stack_bytes) {
 class Compiler {
  public:
   Compiler(const GoFunctions* go, const CfiIndex& eh_frame, const CfiIndex& debug_frame,
-           const CodeRanges& code, RuleDictionary& dictionary, UnwindTableCounters counters)
+           const CodeRanges& code, RuleDictionary& dictionary, const ReadLimits& limits,
+           UnwindTableCounters counters)
       : go_(go),
         eh_frame_(eh_frame),
         debug_frame_(debug_frame),
@@ -77,8 +92,9 @@ class Compiler {
         code_begin_(code.begin()),
         code_end_(code.end()),
         covered_until_(first_address()),
-        builder_(covered_until_, code_end_ - covered_until_,
-                 (eh_frame.section().data.size() + debug_frame.section().data.size()) / kBytesPerRow) {}
+        expected_rows_((eh_frame.section().data.size() + debug_frame.section().data.size()) / kBytesPerRow),
+        max_rows_(max_rows(expected_rows_, limits)),
+        builder_(covered_until_, code_end_ - covered_until_, expected_rows_, max_rows_) {}
 
   UnwindTable run() && {
     std::size_t eh = 0;
@@ -136,8 +152,9 @@ class Compiler {
     }
     const std::uint64_t known_until =
         go_->for_each_stack_size(*function, [&](std::uint64_t address, std::int32_t stack_bytes) {
-          if (++go_stretches_ <= go_->max_stretches())
-            builder_.add(address, dictionary_.intern(go_rule(stack_bytes)));
+          if (++go_stretches_ > std::min(go_->max_stretches(), max_rows_)) return false;
+          builder_.add(address, dictionary_.intern(go_rule(stack_bytes)));
+          return true;
         });
     if (known_until < function->end) builder_.add(known_until, RuleIndex::gap);  // padding, usually
   }
@@ -181,6 +198,8 @@ class Compiler {
   std::uint64_t code_begin_;
   std::uint64_t code_end_;
   std::uint64_t covered_until_;
+  std::size_t expected_rows_;
+  std::size_t max_rows_;
   UnwindTableBuilder builder_;
   CfiProgram program_;
   std::size_t go_stretches_ = 0;
@@ -188,15 +207,16 @@ class Compiler {
 
 }  // namespace
 
-UnwindTable compile_unwind_table(const ElfFile& file, RuleDictionary& dictionary) {
+UnwindTable compile_unwind_table(const ElfFile& file, RuleDictionary& dictionary, const ReadLimits& limits) {
   const CodeRanges code(file.segments());
   if (code.empty()) return {};
+  dictionary.start_file();
   UnwindTableCounters counters;
   std::vector<std::byte> storage;
-  const CfiIndex eh_frame(eh_frame_of(file), code, counters);
-  const CfiIndex debug_frame(debug_frame_of(file, storage, counters), code, counters);
+  const CfiIndex eh_frame(eh_frame_of(file, limits, counters), code, counters, limits);
+  const CfiIndex debug_frame(debug_frame_of(file, storage, limits, counters), code, counters, limits);
   const std::optional<GoFunctions> go = GoFunctions::find(file);
-  return Compiler(go ? &*go : nullptr, eh_frame, debug_frame, code, dictionary, counters).run();
+  return Compiler(go ? &*go : nullptr, eh_frame, debug_frame, code, dictionary, limits, counters).run();
 }
 
 }  // namespace ddprof

@@ -15,26 +15,30 @@ namespace {
 
 class GeneratedCompiler {
  public:
-  GeneratedCompiler(std::span<const GeneratedCode> pieces, RuleDictionary& dictionary)
+  GeneratedCompiler(std::span<const GeneratedCode> pieces, RuleDictionary& dictionary,
+                    const ReadLimits& limits)
       : dictionary_(dictionary),
         base_(pieces.front().begin),
         limit_(base_ + std::min(pieces.back().end - base_, UnwindTableBuilder::kMaxSpan)),
         covered_until_(base_),
-        builder_(base_, limit_ - base_, pieces.size() * kRowsPerPiece) {}
+        limits_(limits),
+        bytes_left_(limits.bytes() / 2),
+        builder_(base_, limit_ - base_, std::min(pieces.size() * kRowsPerPiece, max_rows()), max_rows()) {}
 
   void add(const GeneratedCode& piece, Architecture architecture) {
     const bool is_inside = piece.begin >= covered_until_ && piece.end > piece.begin && piece.end <= limit_;
     if (!is_inside || piece.eh_frame.size() > bytes_left_) {
-      ++counters_.stray_entries;
+      ++(is_inside ? counters_.unread : counters_.stray_entries);
       return;
     }
+    // Code that was moved often is read as often: this bounds time and memory.
     bytes_left_ -= piece.eh_frame.size();
     const ElfSegment segment{.type = PT_LOAD,
                              .flags = PF_X,
                              .vaddr = piece.begin - piece.moved_by,
                              .memsz = piece.end - piece.begin};
     const CfiSection section{.architecture = architecture, .data = piece.eh_frame, .vaddr = piece.vaddr};
-    const CfiIndex index(section, CodeRanges({&segment, 1}), counters_);
+    const CfiIndex index(section, CodeRanges({&segment, 1}), counters_, limits_);
     for (std::size_t entry = 0; entry < index.size(); ++entry) add_entry(index, entry, piece);
   }
 
@@ -42,8 +46,8 @@ class GeneratedCompiler {
 
  private:
   static constexpr std::size_t kRowsPerPiece = 6;  // as V8 makes them
-  // Code that was moved often is read as often: this bounds time and memory.
-  static constexpr std::size_t kMaxFrameBytes = 64U << 20U;
+
+  [[nodiscard]] std::size_t max_rows() const { return limits_.count(sizeof(ddprof_unwind_row), 4); }
 
   void add_entry(const CfiIndex& index, std::size_t entry, const GeneratedCode& piece) {
     const auto fde = index.fde(entry);
@@ -71,7 +75,8 @@ class GeneratedCompiler {
   std::uint64_t base_;
   std::uint64_t limit_;
   std::uint64_t covered_until_;
-  std::size_t bytes_left_ = kMaxFrameBytes;
+  ReadLimits limits_;
+  std::uint64_t bytes_left_;
   UnwindTableBuilder builder_;
   UnwindTableCounters counters_;
   CfiProgram program_;
@@ -80,9 +85,10 @@ class GeneratedCompiler {
 }  // namespace
 
 UnwindTable compile_generated_code(std::span<const GeneratedCode> pieces, Architecture architecture,
-                                   RuleDictionary& dictionary) {
+                                   RuleDictionary& dictionary, const ReadLimits& limits) {
   if (pieces.empty()) return {};
-  GeneratedCompiler compiler(pieces, dictionary);
+  dictionary.start_generated_code();
+  GeneratedCompiler compiler(pieces, dictionary, limits);
   for (const GeneratedCode& piece : pieces) compiler.add(piece, architecture);
   return std::move(compiler).finish();
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/registers.hpp"
+#include "elf/read_limits.hpp"
 #include "unwind/rule_dictionary.hpp"
 #include "unwind/unwind_table.hpp"
 
@@ -24,6 +25,7 @@ struct GeneratedCode {
 // overlap. Never fails: what cannot be read is counted and becomes a gap, as does what is 4 GiB or more
 // behind the first piece.
 [[nodiscard]] UnwindTable compile_generated_code(std::span<const GeneratedCode> pieces,
-                                                 Architecture architecture, RuleDictionary& dictionary);
+                                                 Architecture architecture, RuleDictionary& dictionary,
+                                                 const ReadLimits& limits = {});
 
 }  // namespace ddprof

@@ -402,5 +402,15 @@ TEST(Compile, CountsARecordThatLeavesItsSection) {
   EXPECT_EQ(compiled.table.counters().bad_entries, 1U);
 }
 
+TEST(CompileLimits, DoNotReadASectionThatMemoryDoesNotHold) {
+  CfiBytes frames;
+  for (int i = 0; i < 100000; ++i) frames.u8(0);
+  const TestElf elf(frames, CfiBytes(), EM_X86_64, 0x1000, 0x1000);
+  RuleDictionary dictionary;
+  const UnwindTable table = compile_unwind_table(*ElfFile::parse(elf.bytes()), dictionary, {100000});
+  EXPECT_TRUE(table.empty());
+  EXPECT_EQ(table.counters().unread, 1U);
+}
+
 }  // namespace
 }  // namespace ddprof

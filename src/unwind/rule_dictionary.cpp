@@ -11,7 +11,7 @@ RuleDictionary::RuleDictionary() {
 RuleIndex RuleDictionary::intern_slowly(const ddprof_unwind_rule& rule, std::uint64_t key) {
   const auto next = static_cast<RuleIndex>(rules_.size());
   const auto known = indices_.find(key);
-  if (known == indices_.end() && rules_.size() >= DDPROF_MAX_UNWIND_RULES) {
+  if (known == indices_.end() && rules_.size() >= limit_) {
     ++refusals_;
     return RuleIndex::unsupported;
   }

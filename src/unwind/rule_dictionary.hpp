@@ -25,7 +25,13 @@ class RuleDictionary {
   RuleDictionary(const RuleDictionary&) = delete;
   RuleDictionary& operator=(const RuleDictionary&) = delete;
 
-  // The index of this rule; RuleIndex::unsupported (and one more refusal) when the dictionary is full.
+  // What follows is of another file. No file may take more than a quarter of the room that is left, so that
+  // none of them can fill it; what processes write while they run gets nothing of the second half.
+  void start_file() { limit_ = rules_.size() + (DDPROF_MAX_UNWIND_RULES - rules_.size() + 3) / 4; }
+  void start_generated_code() { limit_ = DDPROF_MAX_UNWIND_RULES / 2; }
+
+  // The index of this rule; RuleIndex::unsupported (and one more refusal) when the dictionary is full, for
+  // this file.
   RuleIndex intern(const ddprof_unwind_rule& rule) {
     const std::uint64_t key = key_of(rule);
     const Recent& recent = recent_[recent_slot(key)];
@@ -60,6 +66,7 @@ class RuleDictionary {
   absl::flat_hash_map<std::uint64_t, RuleIndex> indices_;
   std::array<Recent, std::size_t{1} << kRecentBits> recent_{};
   std::uint64_t refusals_ = 0;
+  std::size_t limit_ = DDPROF_MAX_UNWIND_RULES;
 };
 
 }  // namespace ddprof

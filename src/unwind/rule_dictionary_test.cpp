@@ -40,5 +40,19 @@ TEST(RuleDictionary, RefusesAndCountsWhenFull) {
   EXPECT_EQ(dictionary.rules().data(), before) << "rules never move";
 }
 
+TEST(RuleDictionary, NoFileCanFillIt) {
+  RuleDictionary dictionary;
+  int offset = 0;
+  for (int file = 0; file < 8; ++file) {
+    dictionary.start_file();
+    for (int i = 0; i < DDPROF_MAX_UNWIND_RULES; ++i) dictionary.intern({DDPROF_CFA_SP, 0, 0, ++offset});
+  }
+  dictionary.start_generated_code();
+  EXPECT_EQ(dictionary.intern({DDPROF_CFA_SP, 0, 0, ++offset}), RuleIndex::unsupported);
+  dictionary.start_file();
+  for (int i = 0; i < 100; ++i)
+    EXPECT_NE(dictionary.intern({DDPROF_CFA_SP, 0, 0, ++offset}), RuleIndex::unsupported);
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -19,7 +19,7 @@ std::optional<std::size_t> index_of(const std::array<std::string_view, N>& names
 
 constexpr std::array<std::string_view, kStopReasons> kReasonNames{
     "complete",     "truncated_copy", "no_unwind_info", "unsupported_rule", "bad_memory",
-    "unknown_code", "depth_limit",    "no_registers",   "own_process"};
+    "unknown_code", "depth_limit",    "no_registers",   "own_process",      "unread_unwind_info"};
 constexpr std::array<std::string_view, 2> kArchitectureNames{"x86_64", "aarch64"};
 constexpr std::array<std::string_view, 9> kCfaNames{"gap", "sp",     "fp",  "*sp",        "*fp",
                                                     "plt", "signal", "end", "unsupported"};

@@ -16,6 +16,7 @@ struct UnwindTableCounters {
   std::uint64_t unsupported_rows = 0;  // CFI that a rule cannot express, or a full dictionary
   std::uint64_t bad_entries = 0;       // CIEs and FDEs that could not be parsed: their addresses are gaps
   std::uint64_t stray_entries = 0;     // FDEs outside of the executable segments, or that overlap another one
+  std::uint64_t unread = 0;  // sections, CIEs and rows that were left out: more than one file may take
 };
 
 // The CFI of one ELF file as a sorted, paged array of rules (layout: wire/unwind_table.h). Immutable; made by

@@ -23,8 +23,9 @@ void give_back_spare(std::vector<T>& items) {
 
 }  // namespace
 
-UnwindTableBuilder::UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows)
-    : span_(std::min(span, kMaxSpan)) {
+UnwindTableBuilder::UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows,
+                                       std::size_t max_rows)
+    : span_(std::min(span, kMaxSpan)), max_rows_(max_rows) {
   table_.base_ = base;
   // Twice the expectation: finishing can make pages larger, never smaller.
   table_.page_shift_ = page_shift_for(span_, std::uint64_t{expected_rows} * 2);
@@ -43,6 +44,11 @@ void UnwindTableBuilder::open_pages_until(std::uint64_t page) {
 void UnwindTableBuilder::add(std::uint64_t elf_address, RuleIndex rule) {
   const std::uint64_t offset = elf_address - table_.base_;
   if (rule == last_rule_ || offset >= span_ || offset < next_offset_) return;
+  if (table_.row_count_ >= max_rows_) {
+    ++unread_rows_;
+    if (last_rule_ == RuleIndex::gap) return;
+    rule = RuleIndex::gap;
+  }
   open_pages_until(offset >> table_.page_shift_);
   const std::uint64_t low = offset & ((std::uint64_t{1} << table_.page_shift_) - 1);
   if (low == 0) {
@@ -85,6 +91,7 @@ void UnwindTableBuilder::coarsen(unsigned page_shift) {
 
 UnwindTable UnwindTableBuilder::finish(std::uint64_t end_address, const UnwindTableCounters& counters) && {
   table_.counters_ = counters;
+  table_.counters_.unread += unread_rows_;
   table_.size_ = std::max(next_offset_, std::min(end_address - table_.base_, span_));
   if (end_address <= table_.base_ || table_.row_count_ == 0) {
     UnwindTable empty;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "unwind/unwind_table.hpp"
 
@@ -16,7 +17,9 @@ class UnwindTableBuilder {
   static constexpr std::uint64_t kMaxSpan = std::uint64_t{1} << 32;
 
   // Rows will lie in [base, base + span). `expected_rows` sizes memory and the first guess of the page size.
-  UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows);
+  // Past `max_rows` there is a gap.
+  UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows,
+                     std::size_t max_rows = std::numeric_limits<std::size_t>::max());
 
   // From `elf_address` on, until the next row, `rule` governs; before the first row there is a gap. Addresses
   // go up. Dropped: a row with the rule of the one before, and one out of order or out of the span.
@@ -31,6 +34,8 @@ class UnwindTableBuilder {
 
   UnwindTable table_;
   std::uint64_t span_;
+  std::size_t max_rows_;
+  std::uint64_t unread_rows_ = 0;
   std::uint64_t next_offset_ = 0;  // the lowest that a row may have
   RuleIndex last_rule_ = RuleIndex::gap;
 };

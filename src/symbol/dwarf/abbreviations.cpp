@@ -7,9 +7,9 @@ namespace ddprof {
 
 namespace {
 
-// A table takes about ten times the memory of its bytes. Real ones have some hundred attributes, those of
-// whole programs in one unit some ten thousand.
-constexpr std::size_t kMaxAttributes = std::size_t{1} << 20U;
+// A table takes about ten times the memory of its bytes: up to 16 MiB. Real ones have some hundred
+// abbreviations and attributes, those of whole programs in one unit some ten thousand.
+constexpr std::size_t kMaxParts = std::size_t{1} << 18U;
 
 // Numbers past 16 bits are nobody's: read as one that nobody knows.
 std::uint16_t narrow_code(std::uint64_t value) {
@@ -56,19 +56,23 @@ AbbreviationTable AbbreviationTable::parse(std::span<const std::byte> section, s
     abbreviation.kind = kind_of(abbreviation.tag);
     abbreviation.has_children = cursor.u8() != 0;
     table.read_attributes(cursor, abbreviation);
-    if (cursor.failed() || table.attributes_.size() > kMaxAttributes) break;
-    table.list_.push_back(abbreviation);
+    if (cursor.failed() || ++table.parts_read_ > kMaxParts) break;
+    if (only == 0 || abbreviation.code == only) table.list_.push_back(abbreviation);
     if (abbreviation.code == only) break;
+    if (only != 0) {
+      table.attributes_.clear();
+      table.steps_.clear();
+    }
   }
   if (cursor.failed()) problem.note("abbreviations at {:#x}: they do not end", offset);
-  if (table.attributes_.size() > kMaxAttributes) problem.note("abbreviations at {:#x}: too many", offset);
+  if (table.parts_read_ > kMaxParts) problem.note("abbreviations at {:#x}: too many", offset);
   table.sort();
   return table;
 }
 
 void AbbreviationTable::read_attributes(ByteCursor& cursor, Abbreviation& abbreviation) {
   abbreviation.first_attribute = static_cast<std::uint32_t>(attributes_.size());
-  while (attributes_.size() <= kMaxAttributes) {
+  while (++parts_read_ <= kMaxParts) {
     AttributeSpec spec;
     spec.attribute = DwarfAttribute{narrow_code(cursor.uleb())};
     spec.form = DwarfForm{narrow_code(cursor.uleb())};

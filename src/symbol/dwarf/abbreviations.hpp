@@ -55,7 +55,8 @@ class AbbreviationTable {
   [[nodiscard]] std::span<const AttributeSpec> attributes(const Abbreviation& abbreviation) const {
     return std::span(attributes_).subspan(abbreviation.first_attribute, abbreviation.attribute_count);
   }
-  [[nodiscard]] std::size_t attribute_count() const { return attributes_.size(); }
+  // Abbreviations and attributes that were read to make it.
+  [[nodiscard]] std::size_t parts_read() const { return parts_read_; }
   // Moves the cursor from the first attribute of an entry to its end.
   void skip_attributes(const Abbreviation& abbreviation, ByteCursor& cursor) const;
   [[nodiscard]] std::size_t memory_bytes() const;
@@ -76,6 +77,7 @@ class AbbreviationTable {
   std::vector<Abbreviation> list_;
   std::vector<AttributeSpec> attributes_;
   std::vector<SkipStep> steps_;
+  std::size_t parts_read_ = 0;
   std::size_t dense_ = 0;  // this many from the front have the codes 1, 2, 3...
 };
 

@@ -18,6 +18,9 @@ enum class RangeEntry : std::uint8_t {
   start_length = 7,
 };
 
+// Of one list: a unit with all functions of a browser, each in a section of its own.
+constexpr std::uint64_t kMaxEntries = std::uint64_t{1} << 22U;
+
 }  // namespace
 
 RangeList::RangeList(const Unit& unit, const AttributeValue& value)
@@ -40,8 +43,7 @@ bool RangeList::next_old(AddressRange& range) {
   while (true) {
     const std::uint64_t begin = cursor_.word(size);
     const std::uint64_t end = cursor_.word(size);
-    ++entries_;
-    if (cursor_.failed() || (begin == 0 && end == 0)) return false;
+    if (++entries_ > kMaxEntries || cursor_.failed() || (begin == 0 && end == 0)) return false;
     if (begin == base_marker) {
       base_ = end;
     } else if (begin < end) {
@@ -58,7 +60,7 @@ bool RangeList::next_new(AddressRange& range) {
   const std::uint8_t size = unit_->encoding().address_size;
   while (true) {
     range = {};
-    ++entries_;
+    if (++entries_ > kMaxEntries) return false;
     switch (RangeEntry{cursor_.u8()}) {
       case RangeEntry::base_addressx:
         base_ = indexed();

@@ -28,8 +28,9 @@ struct WantedAddress {
 
 class DebugInfo::Reader {
  public:
-  Reader(const ElfFile& file, DebugFileSource& others)
-      : file_(file, DwarfSections::Kind::whole, problem_, budget_),
+  Reader(const ElfFile& file, DebugFileSource& others, const ReadLimits& limits)
+      : budget_(limits),
+        file_(file, DwarfSections::Kind::whole, problem_, budget_),
         bounds_(CodeBounds::of(file)),
         calls_(bounds_, others, problem_, budget_) {
     if (const ElfFile* other = find_supplementary(file, others)) {
@@ -92,8 +93,10 @@ std::size_t DebugInfo::Reader::find(std::span<const std::uint64_t> addresses, co
   return addresses.size();
 }
 
-Result<DebugInfo> DebugInfo::open(const ElfFile& file, DebugFileSource& others) {
-  auto reader = std::make_unique<Reader>(file, others);
+Result<DebugInfo> DebugInfo::open(const ElfFile& file, DebugFileSource& others, const ReadLimits& limits) {
+  auto reader = std::make_unique<Reader>(file, others, limits);
+  if (!reader->has_units() && !reader->problem().empty())
+    return Error{ErrorCode::exhausted, std::string(reader->problem())};
   if (!reader->has_units()) return make_error(ErrorCode::not_found, "read debug information: there is none");
   return DebugInfo(std::move(reader));
 }

@@ -34,8 +34,9 @@ class DebugInfo {
   using Take = std::function<void(std::uint64_t address, std::span<const SourceCall> calls)>;
   using KeepGoing = std::function<bool()>;
 
-  // Fails with `not_found` when the file has no debug information. `file` and `others` must outlive it.
-  static Result<DebugInfo> open(const ElfFile& file, DebugFileSource& others);
+  // Fails with `not_found` when the file has no debug information, with `exhausted` when that would have to
+  // be unpacked and is too large. `file` and `others` must outlive it.
+  static Result<DebugInfo> open(const ElfFile& file, DebugFileSource& others, const ReadLimits& limits = {});
 
   DebugInfo(DebugInfo&&) noexcept;
   DebugInfo& operator=(DebugInfo&&) noexcept;

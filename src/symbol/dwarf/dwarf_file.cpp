@@ -9,11 +9,13 @@ namespace {
 // Units are visited once per batch; what is kept serves references from one to others.
 constexpr std::size_t kMaxKeptUnits = 1024;
 constexpr std::size_t kMaxTableBytes = std::size_t{4} << 20U;
+constexpr std::uint64_t kWorkPerUnit = 64;  // most often a page of its own
+constexpr std::uint64_t kWorkPerPart = 8;   // of a table of abbreviations: what it takes in memory is written
 
 }  // namespace
 
 DwarfFile::DwarfFile(const ElfFile& file, DwarfSections::Kind kind, DwarfProblem& problem, WorkBudget& budget)
-    : sections_(file, kind, problem), problem_(&problem), budget_(&budget) {
+    : sections_(file, kind, problem, budget), problem_(&problem), budget_(&budget) {
   budget.add_file(file.image().size());
 }
 
@@ -21,13 +23,20 @@ std::span<const std::uint64_t> DwarfFile::units() {
   if (units_are_read_) return units_;
   units_are_read_ = true;
   const auto info = section(DwarfSection::info);
+  const std::size_t max_units = budget_->limits().count(sizeof(std::uint64_t), 4);
   for (std::uint64_t offset = 0; offset < info.size();) {
+    if (units_.size() >= max_units || !budget_->spend(kWorkPerUnit)) {
+      problem_->note("unit at {:#x}: it and the {} before it are too many to read with --max-memory {}",
+                     offset, units_.size(), budget_->limits().mebibytes());
+      break;
+    }
     const auto end = unit_end(info, offset);
     if (!end) {
       problem_->note("unit at {:#x}: it ends outside of .debug_info", offset);
       break;
     }
-    units_.push_back(offset);
+    constexpr std::uint64_t kLengthBytes = 4;
+    if (*end - offset > kLengthBytes) units_.push_back(offset);  // zeros between units are none
     offset = *end;
   }
   return units_;
@@ -39,7 +48,7 @@ std::shared_ptr<const AbbreviationTable> DwarfFile::abbreviations(std::uint64_t 
   if (const auto found = tables_.find(key); found != tables_.end()) return found->second;
   auto table = std::make_shared<const AbbreviationTable>(
       AbbreviationTable::parse(section(DwarfSection::abbrev), offset, encoding, *problem_));
-  budget_->spend(table->attribute_count());
+  budget_->spend(table->parts_read() * kWorkPerPart);
   if (table_bytes_ > kMaxTableBytes) {
     tables_.clear();
     read_units_.clear();  // they hold tables too

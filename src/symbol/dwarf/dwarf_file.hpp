@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "elf/elf_file.hpp"
+#include "elf/work_budget.hpp"
 #include "symbol/dwarf/abbreviations.hpp"
 #include "symbol/dwarf/dwarf_problem.hpp"
 #include "symbol/dwarf/dwarf_sections.hpp"
 #include "symbol/dwarf/unit.hpp"
-#include "symbol/dwarf/work_budget.hpp"
 
 namespace ddprof {
 

@@ -31,8 +31,8 @@ std::optional<std::size_t> slot_of(std::string_view name, DwarfSections::Kind ki
 
 }  // namespace
 
-DwarfSections::DwarfSections(const ElfFile& file, Kind kind, DwarfProblem& problem)
-    : file_(&file), problem_(&problem) {
+DwarfSections::DwarfSections(const ElfFile& file, Kind kind, DwarfProblem& problem, WorkBudget& budget)
+    : file_(&file), problem_(&problem), budget_(&budget) {
   for (std::size_t i = 1; i < file.section_count(); ++i) {
     const auto section = file.section(i);
     const auto index = section ? slot_of(section->name, kind) : std::nullopt;
@@ -49,11 +49,16 @@ std::span<const std::byte> DwarfSections::get(DwarfSection section) {
   Slot& slot = slots_[static_cast<std::size_t>(section)];
   if (slot.is_pending) {
     slot.is_pending = false;
-    auto inflated = file_->uncompressed(slot.header);
-    if (inflated.ok())
+    auto inflated = file_->uncompressed(slot.header, budget_->bytes_left());
+    if (inflated.ok()) {
       slot.inflated = std::move(inflated).value();
-    else
+      budget_->take_bytes(slot.inflated.capacity());
+    } else if (inflated.error().code == ErrorCode::exhausted) {
+      problem_->note("{}: too large to read with --max-memory {}", inflated.error().message,
+                     budget_->limits().mebibytes());
+    } else {
       problem_->note("{}", inflated.error().message);
+    }
     slot.bytes = slot.inflated;
   }
   return slot.bytes;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "elf/elf_file.hpp"
+#include "elf/work_budget.hpp"
 #include "symbol/dwarf/dwarf_problem.hpp"
 
 namespace ddprof {
@@ -30,15 +31,19 @@ inline constexpr std::size_t kDwarfSectionCount = 11;
 class DwarfSections {
  public:
   enum class Kind { whole, split };  // split: the sections of a .dwo or .dwp, whose names end in .dwo
-  DwarfSections(const ElfFile& file, Kind kind, DwarfProblem& problem);
+  DwarfSections(const ElfFile& file, Kind kind, DwarfProblem& problem, WorkBudget& budget);
+  ~DwarfSections() { budget_->give_back_bytes(memory_bytes()); }
+  DwarfSections(const DwarfSections&) = delete;
+  DwarfSections& operator=(const DwarfSections&) = delete;
 
-  // Empty when the file has no such section.
+  // Empty when the file has no such section, or it is too large when it is unpacked.
   [[nodiscard]] std::span<const std::byte> get(DwarfSection section);
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
   const ElfFile* file_;
   DwarfProblem* problem_;
+  WorkBudget* budget_;
   struct Slot {
     ElfSection header;
     std::vector<std::byte> inflated;

@@ -116,7 +116,8 @@ void FunctionNames::add_scopes(const Unit& unit, Resolved& resolved) {
   std::string text = scopes_of(around).prefix(around, named_by.offset);
   if (text.empty()) return;
   text += resolved.name.name;
-  if (!unit.file().budget().spend(text.size())) return;
+  if (!unit.file().budget().spend(text.size()) || text_bytes_ > unit.file().budget().limits().bytes() / 8)
+    return;
   text_bytes_ += text.size();
   resolved.name.name = texts_.emplace_back(std::move(text));
 }

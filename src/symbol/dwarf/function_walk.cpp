@@ -9,7 +9,7 @@ namespace ddprof {
 namespace {
 
 constexpr std::size_t kMaxDepth = 4096;
-constexpr std::size_t kMaxNodes = std::size_t{1} << 20U;
+constexpr std::size_t kMaxNodes = std::size_t{1} << 18U;  // 10 MiB: those at the addresses that are asked for
 
 }  // namespace
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "elf/work_budget.hpp"
 #include "symbol/dwarf/code_bounds.hpp"
 #include "symbol/dwarf/line_program.hpp"
-#include "symbol/dwarf/work_budget.hpp"
 
 namespace ddprof {
 

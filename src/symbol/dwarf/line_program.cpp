@@ -11,7 +11,7 @@ namespace {
 // What a column of the tables of version 5 holds (section 6.2.4.1).
 enum class LineContent : std::uint64_t { path = 1, directory_index = 2 };
 
-constexpr std::uint64_t kMaxFiles = std::uint64_t{1} << 20U;
+constexpr std::uint64_t kMaxFiles = std::uint64_t{1} << 18U;  // 10 MiB
 constexpr std::size_t kMaxPathBytes = 8192;
 
 struct LineColumn {
@@ -99,6 +99,8 @@ std::vector<LineProgram::File> LineProgram::read_table(ByteCursor& cursor) const
   std::vector<File> files;
   if (columns.empty()) return files;
   for (std::uint64_t i = 0; i < std::min(count, kMaxFiles); ++i) {
+    // Many columns may have no bytes.
+    if (!unit_->file().budget().spend(columns.size())) break;
     const std::uint64_t start = cursor.offset();
     File file;
     for (const LineColumn& column : columns) {

@@ -17,6 +17,7 @@ struct PackageHeader {
   std::uint32_t slots = 0;
 };
 constexpr std::uint64_t kPackageHeaderBytes = 16;
+constexpr std::uint64_t kWorkPerSlot = 16;  // two misses of the cache
 
 std::optional<PackageHeader> read_package_header(std::span<const std::byte> index) {
   auto header = load<PackageHeader>(index, 0);
@@ -32,12 +33,14 @@ std::optional<PackageHeader> read_package_header(std::span<const std::byte> inde
 }
 
 // The row of an id in the table behind the hash table, counted from 1; 0 when it has none.
-std::uint32_t find_row(std::span<const std::byte> index, const PackageHeader& header, std::uint64_t id) {
+std::uint32_t find_row(std::span<const std::byte> index, const PackageHeader& header, std::uint64_t id,
+                       WorkBudget& budget) {
   const std::uint32_t mask = header.slots - 1;
   std::uint64_t slot = id & mask;
   const std::uint64_t step = ((id >> 32U) & mask) | 1U;
   const std::uint64_t rows = kPackageHeaderBytes + std::uint64_t{header.slots} * 8;
-  for (std::uint32_t tries = 0; tries < header.slots; ++tries, slot = (slot + step) & mask) {
+  for (std::uint32_t tries = 0; tries < header.slots && budget.spend(kWorkPerSlot);
+       ++tries, slot = (slot + step) & mask) {
     const std::uint32_t row = load<std::uint32_t>(index, rows + slot * 4).value_or(0);
     if (row == 0) return 0;
     if (load<std::uint64_t>(index, kPackageHeaderBytes + slot * 8) == id) return row;
@@ -47,10 +50,11 @@ std::uint32_t find_row(std::span<const std::byte> index, const PackageHeader& he
 
 }  // namespace
 
-std::optional<PackageEntry> find_in_package_index(std::span<const std::byte> index, std::uint64_t dwo_id) {
+std::optional<PackageEntry> find_in_package_index(std::span<const std::byte> index, std::uint64_t dwo_id,
+                                                  WorkBudget& budget) {
   const auto header = read_package_header(index);
   if (!header) return std::nullopt;
-  const std::uint32_t row = find_row(index, *header, dwo_id);
+  const std::uint32_t row = find_row(index, *header, dwo_id, budget);
   if (row == 0 || row > header->units) return std::nullopt;
   const std::uint64_t columns = kPackageHeaderBytes + std::uint64_t{header->slots} * 12;
   const std::uint64_t offsets = columns + std::uint64_t{row} * header->columns * 4;

@@ -37,7 +37,8 @@ DwarfBytes index_of_version(std::uint32_t version) {
 }
 
 TEST(PackageIndex, FindsAUnitThatIsNotInItsFirstSlot) {
-  const auto entry = find_in_package_index(index_of_version(5).get(), 0x5);
+  WorkBudget budget;
+  const auto entry = find_in_package_index(index_of_version(5).get(), 0x5, budget);
   ASSERT_TRUE(entry.has_value());
   EXPECT_EQ(entry->info, 20U);
   EXPECT_EQ(entry->abbreviations, 21U);
@@ -46,18 +47,20 @@ TEST(PackageIndex, FindsAUnitThatIsNotInItsFirstSlot) {
 }
 
 TEST(PackageIndex, KnowsThatVersion2HasMacrosWhereVersion5HasRanges) {
-  const auto entry = find_in_package_index(index_of_version(2).get(), 0x1);
+  WorkBudget budget;
+  const auto entry = find_in_package_index(index_of_version(2).get(), 0x1, budget);
   ASSERT_TRUE(entry.has_value());
   EXPECT_EQ(entry->info, 10U);
   EXPECT_EQ(entry->rnglists, 0U);
 }
 
 TEST(PackageIndex, FindsNothingThatIsNotThere) {
-  EXPECT_FALSE(find_in_package_index(index_of_version(5).get(), 0x9).has_value());
-  EXPECT_FALSE(find_in_package_index(index_of_version(3).get(), 0x1).has_value());
-  EXPECT_FALSE(find_in_package_index({}, 0x1).has_value());
+  WorkBudget budget;
+  EXPECT_FALSE(find_in_package_index(index_of_version(5).get(), 0x9, budget).has_value());
+  EXPECT_FALSE(find_in_package_index(index_of_version(3).get(), 0x1, budget).has_value());
+  EXPECT_FALSE(find_in_package_index({}, 0x1, budget).has_value());
   const auto whole = index_of_version(5);
-  EXPECT_FALSE(find_in_package_index(std::span(whole.get()).first(80), 0x5).has_value());
+  EXPECT_FALSE(find_in_package_index(std::span(whole.get()).first(80), 0x5, budget).has_value());
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::size_t kMaxScopes = std::size_t{1} << 20U;
+constexpr std::size_t kMaxScopes = std::size_t{1} << 19U;  // 12 MiB
 constexpr std::size_t kMaxScopeDepth = 4096;
 constexpr std::size_t kMaxPrefixParts = 32;
 constexpr std::size_t kMaxPrefixBytes = 4096;

@@ -25,7 +25,8 @@ DwarfFile* SplitUnits::package() {
 std::shared_ptr<const Unit> SplitUnits::find_in_package(const Unit& skeleton) {
   DwarfFile* file = package();
   if (file == nullptr) return nullptr;
-  const auto entry = find_in_package_index(file->section(DwarfSection::cu_index), *skeleton.root().dwo_id);
+  const auto entry =
+      find_in_package_index(file->section(DwarfSection::cu_index), *skeleton.root().dwo_id, budget_);
   if (!entry) return nullptr;
   const auto header = read_unit_header(file->section(DwarfSection::info), entry->info);
   if (!header) {

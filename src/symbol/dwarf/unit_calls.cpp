@@ -5,10 +5,18 @@
 
 namespace ddprof {
 
+namespace {
+
+// Calls that were inlined into each other. Compilers stop long before.
+constexpr std::size_t kMaxInlined = 512;
+
+}  // namespace
+
 void UnitCalls::find(const Unit& unit, std::span<const std::uint64_t> addresses,
                      const DebugInfo::Take& take) {
   names_.trim();
   paths_.clear();
+  path_bytes_ = 0;
   const auto program = LineProgram::parse(unit);
   std::vector<FoundLine> lines(addresses.size());
   if (program) lines = find_lines(*program, addresses, bounds_, budget_);
@@ -34,7 +42,7 @@ void UnitCalls::chain(const Unit& unit, const FunctionWalk& walk, std::uint32_t 
   SourceCall call;
   if (line.is_found) call = {{}, {}, path(program, line.file), line.line, line.column, 0};
   if (node == FunctionNode::kNone) calls_.push_back(call);
-  while (node != FunctionNode::kNone && budget_.spend(1)) {
+  while (node != FunctionNode::kNone && calls_.size() < kMaxInlined && budget_.spend(1)) {
     const FunctionNode& function = walk.node(node);
     const FunctionName name = names_.find(unit, function.entry);
     call.linker_name = name.linker_name;
@@ -51,7 +59,8 @@ std::string_view UnitCalls::path(const LineProgram* program, std::uint64_t file)
   const auto found = paths_.find(file);
   if (found != paths_.end()) return found->second;
   std::string path = program->path(file);
-  if (!budget_.spend(path.size())) return {};
+  path_bytes_ += path.size();
+  if (!budget_.spend(path.size()) || path_bytes_ > budget_.limits().bytes() / 8) return {};
   return paths_.emplace(file, std::move(path)).first->second;
 }
 

@@ -39,6 +39,7 @@ class UnitCalls {
   SplitUnits split_units_;
   FunctionNames names_;
   std::unordered_map<std::uint64_t, std::string> paths_;  // of the files of the unit that were used
+  std::size_t path_bytes_ = 0;
   std::vector<SourceCall> calls_;
 };
 

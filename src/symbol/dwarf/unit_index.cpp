@@ -14,15 +14,18 @@ namespace ddprof {
 
 namespace {
 
-// 16 bytes each: enough for every function of a program with a million of them in sections of their own.
-constexpr std::size_t kMaxRanges = std::size_t{1} << 23U;
+constexpr std::uint64_t kWorkPerSet = 16;
+constexpr std::uint64_t kWorkPerRootPart = 4;  // of a table of abbreviations
 
 }  // namespace
 
 class UnitIndex::Builder {
  public:
   Builder(DwarfFile& file, const CodeBounds& bounds)
-      : file_(file), bounds_(bounds), has_ranges_(file.units().size()) {}
+      : file_(file),
+        bounds_(bounds),
+        max_ranges_(file.budget().limits().count(sizeof(Range), 2)),
+        has_ranges_(file.units().size()) {}
 
   void read_aranges();
   void read_roots();
@@ -38,6 +41,8 @@ class UnitIndex::Builder {
 
   DwarfFile& file_;
   const CodeBounds& bounds_;
+  std::size_t
+      max_ranges_;  // two millions of --max-memory 256: functions in sections of their own have one each
   std::vector<bool> has_ranges_;
   std::vector<Range> ranges_;
 };
@@ -57,7 +62,7 @@ void UnitIndex::Builder::append(std::vector<Range>& ranges, std::uint32_t unit, 
 void UnitIndex::Builder::add(std::uint32_t unit, std::uint64_t begin, std::uint64_t end) {
   has_ranges_[unit] = true;
   if (!bounds_.contain(begin, end)) return;
-  if (ranges_.size() < kMaxRanges)
+  if (ranges_.size() < max_ranges_)
     append(ranges_, unit, begin, end);
   else
     file_.problem().note("unit at {:#x}: too many ranges before it", file_.units()[unit]);
@@ -65,7 +70,7 @@ void UnitIndex::Builder::add(std::uint32_t unit, std::uint64_t begin, std::uint6
 
 void UnitIndex::Builder::read_aranges() {
   ByteCursor cursor(file_.section(DwarfSection::aranges));
-  while (!cursor.at_end()) {
+  while (!cursor.at_end() && file_.budget().spend(kWorkPerSet)) {
     DwarfEncoding encoding;
     const std::uint64_t length = read_initial_length(cursor, encoding);
     const std::uint64_t end = cursor.offset() + length;
@@ -96,7 +101,7 @@ void UnitIndex::Builder::read_arange_set(ByteCursor& cursor, const DwarfEncoding
   const std::uint64_t pair = std::uint64_t{2} * size;
   cursor.skip((pair - (cursor.offset() - start) % pair) % pair);
   const auto number = static_cast<std::uint32_t>(unit - units.begin());
-  while (cursor.offset() < end) {
+  while (cursor.offset() < end && file_.budget().spend(1)) {
     const std::uint64_t begin = cursor.word(size);
     const std::uint64_t length = cursor.word(size);
     if (cursor.failed() || (begin == 0 && length == 0)) return;
@@ -129,7 +134,7 @@ void UnitIndex::Builder::read_root(std::uint32_t number) {
   if (code == 0) return;
   auto table = std::make_shared<const AbbreviationTable>(AbbreviationTable::parse(
       file_.section(DwarfSection::abbrev), header->abbreviations, header->encoding, file_.problem(), code));
-  file_.budget().spend(table->attribute_count());
+  file_.budget().spend(table->parts_read() * kWorkPerRootPart);
   read_unit(Unit(file_, *header, std::move(table)), number);
 }
 

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/ids.hpp"
+
+namespace ddprof {
+
+// The threads of a worker that read foreign files.
+enum class ReadingThread : std::uint8_t { sampling, naming, debug_info };
+inline constexpr std::size_t kReadingThreads = 3;
+
+// The files that were being read when a worker crashed, hung or ran out of memory, in memory that the workers
+// of a run share (see Continuity): the next one leaves them alone. For ten minutes at first, because a worker
+// that is killed from outside reads something too; each further time for four times as long. All zeroes at
+// first. Nothing in here is an index or a pointer: whatever a worker leaves, the next one can read it.
+class SuspectFiles {
+ public:
+  static constexpr std::size_t kMaxSuspects = 64;
+  static constexpr Nanoseconds kFirstPause = std::chrono::minutes(10);
+  static constexpr unsigned kMostDoublings = 8;  // ten minutes become a day and a half
+
+  // A thread says which file it reads, by a number that is not 0, and when it has done so.
+  void begin(ReadingThread reader, std::uint64_t file) {
+    slot(reader).store(file, std::memory_order_release);
+  }
+  void end(ReadingThread reader) { slot(reader).store(0, std::memory_order_release); }
+
+  // What is being read, or was when the last worker ended, has done it.
+  void blame_unfinished(Nanoseconds now) {
+    for (auto& file : reading_) {
+      if (const std::uint64_t number = file.exchange(0)) blame(number, now);
+    }
+  }
+  // The worker ends in order: nothing is to blame.
+  void forget_unfinished() {
+    for (auto& file : reading_) file.store(0, std::memory_order_release);
+  }
+  void blame(std::uint64_t file, Nanoseconds now) {
+    Suspect& suspect = entry_for(file);
+    if (suspect.file.exchange(file) != file) suspect.times = 0;
+    const unsigned doublings = std::min(2 * suspect.times.fetch_add(1), kMostDoublings);
+    suspect.until = (now + kFirstPause * (std::int64_t{1} << doublings)).count();
+  }
+
+  [[nodiscard]] bool is_left_alone(std::uint64_t file, Nanoseconds now) const {
+    for (const Suspect& suspect : suspects_) {
+      if (suspect.file.load(std::memory_order_acquire) == file) return now.count() < suspect.until;
+    }
+    return false;
+  }
+
+ private:
+  struct Suspect {
+    std::atomic<std::uint64_t> file{0};
+    std::atomic<std::int64_t> until{0};  // monotonic
+    std::atomic<unsigned> times{0};
+  };
+
+  std::atomic<std::uint64_t>& slot(ReadingThread reader) {
+    return reading_[static_cast<std::size_t>(reader)];
+  }
+  // Its own, or the one whose time is over first.
+  Suspect& entry_for(std::uint64_t file) {
+    Suspect* oldest = suspects_.data();
+    for (Suspect& suspect : suspects_) {
+      if (suspect.file == file) return suspect;
+      if (suspect.until < oldest->until) oldest = &suspect;
+    }
+    return *oldest;
+  }
+
+  std::array<std::atomic<std::uint64_t>, kReadingThreads> reading_{};
+  std::array<Suspect, kMaxSuspects> suspects_{};
+};
+
+}  // namespace ddprof
