@@ -1,9 +1,10 @@
-// hanging_fs FOLDER SOURCE UID [private]: mounts a file system at FOLDER with the files of the folder SOURCE in it, for reading, as if
-// by user UID. "private": nobody but UID may enter it, not even root. Needs root, and no libfuse.
+// hanging_fs FOLDER SOURCE UID [private]: mounts a file system at FOLDER with the files of the folder SOURCE
+// in it, for reading, as if by user UID. "private": nobody but UID may enter it, not even root. Needs root,
+// and no libfuse.
 //
-// It answers "mounted" when it is there. A line "hang" on standard input makes it take requests and never answer: who waits for one cannot
-// be interrupted, not even by SIGKILL, as with a server that is gone. "go" makes it answer again. At the end of its input, or when
-// it is killed, all waiting calls fail.
+// It answers "mounted" when it is there. A line "hang" on standard input makes it take requests and never
+// answer: who waits for one cannot be interrupted, not even by SIGKILL, as with a server that is gone. "go"
+// makes it answer again. At the end of its input, or when it is killed, all waiting calls fail.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -27,7 +28,8 @@ static unsigned count;
 static int device;
 
 static void reply(uint64_t unique, int error, const void* data, size_t bytes) {
-  struct fuse_out_header header = {.len = (uint32_t)(sizeof header + bytes), .error = -error, .unique = unique};
+  struct fuse_out_header header = {
+      .len = (uint32_t)(sizeof header + bytes), .error = -error, .unique = unique};
   struct iovec parts[2] = {{&header, sizeof header}, {(void*)data, bytes}};
   if (writev(device, parts, bytes > 0 ? 2 : 1) < 0 && errno != ENOENT) perror("reply");
 }
@@ -45,12 +47,17 @@ static struct fuse_attr attributes_of(uint64_t node) {
 
 static void answer(const struct fuse_in_header* request, const void* body, char* buffer) {
   const uint64_t unique = request->unique;
-  if (request->nodeid != FUSE_ROOT_ID && request->opcode != FUSE_INIT && request->nodeid - FIRST_NODE >= count && request->nodeid != 0)
+  if (request->nodeid != FUSE_ROOT_ID && request->opcode != FUSE_INIT &&
+      request->nodeid - FIRST_NODE >= count && request->nodeid != 0)
     return reply(unique, ENOENT, NULL, 0);
   switch (request->opcode) {
     case FUSE_INIT: {
       const struct fuse_init_in* in = body;
-      struct fuse_init_out out = {.major = FUSE_KERNEL_VERSION, .minor = FUSE_KERNEL_MINOR_VERSION, .max_readahead = in->max_readahead, .max_write = 65536, .time_gran = 1};
+      struct fuse_init_out out = {.major = FUSE_KERNEL_VERSION,
+                                  .minor = FUSE_KERNEL_MINOR_VERSION,
+                                  .max_readahead = in->max_readahead,
+                                  .max_write = 65536,
+                                  .time_gran = 1};
       return reply(unique, 0, &out, sizeof out);
     }
     case FUSE_LOOKUP:
@@ -115,8 +122,10 @@ int main(int argc, char** argv) {
   open_files(argv[2]);
   device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
   char options[200];
-  snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%s,group_id=%s%s", device, argv[3], argv[3], argc > 4 ? "" : ",allow_other");
-  if (device < 0 || mount("hanging_fs", argv[1], "fuse.hanging", MS_NOSUID | MS_NODEV, options) != 0) return perror(argv[1]), 1;
+  snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%s,group_id=%s%s", device, argv[3], argv[3],
+           argc > 4 ? "" : ",allow_other");
+  if (device < 0 || mount("hanging_fs", argv[1], "fuse.hanging", MS_NOSUID | MS_NODEV, options) != 0)
+    return perror(argv[1]), 1;
   setvbuf(stdout, NULL, _IONBF, 0);
 
   char* request = malloc(BUFFER_BYTES);
