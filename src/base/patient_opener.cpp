@@ -51,6 +51,8 @@ Result<ForeignFile> PatientOpener::open(const FileRequest& request) {
 }
 
 PatientOpener::HungPlace place_of(const FileRequest& request, std::string_view mountinfo) {
+  // Not /proc hangs, but where the link leads.
+  if (request.links == FileRequest::Links::of_kernel) return {request.path, request.user};
   const auto mount = find_mount(request.path, mountinfo);
   const std::string_view path = request.path;
   const std::string_view point = mount ? mount->point : path.substr(0, path.rfind('/') + 1);

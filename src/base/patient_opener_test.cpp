@@ -115,6 +115,9 @@ TEST(PatientOpener, KnowsWhichMountAPathIsOnAndWhoAnswersForIt) {
   EXPECT_EQ(place_of(request_of("/usr/bin/x"), ""), (Place{"/usr/bin/", kAlice}));
   EXPECT_EQ(place_of(request_of("/home/bob/mnt/x", 0), table), (Place{"/home/bob/mnt", kBob}));
   EXPECT_EQ(place_of(request_of("/mnt/pool/x"), table), (Place{"/mnt/pool", kAlice}));
+  FileRequest link = request_of("/net/map_files/1-2");
+  link.links = FileRequest::Links::of_kernel;
+  EXPECT_EQ(place_of(link, table), (Place{"/net/map_files/1-2", kAlice}));
   FileRequest inside = request_of("/net/a/b");
   inside.root = "/proc/7/root";
   EXPECT_EQ(place_of(inside, table), (Place{"/proc/7/root/net", kAlice}));

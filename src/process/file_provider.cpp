@@ -56,30 +56,28 @@ std::size_t ProcFileProvider::copyable_bytes(std::uint32_t user) const {
                   kMaxCopiedBytes - std::min(all, kMaxCopiedBytes));
 }
 
-Result<std::optional<CodeImage>> ProcFileProvider::try_open(const FileRequest& request,
-                                                            const MappedFile& file) {
+Result<CodeImage> ProcFileProvider::try_open(const FileRequest& request, const MappedFile& file) {
   auto opened = opener_.open(request);
-  if (!opened && opened.error().code == ErrorCode::exhausted) {
+  if (!opened && opened.error().code == ErrorCode::exhausted)
     copied_bytes_[request.user] += request.max_copied_bytes;  // the thread that hangs may hold them
-    return std::move(opened).error();
-  }
-  if (!opened) return std::optional<CodeImage>();
+  if (!opened) return std::move(opened).error();
   if (opened->copy) copied_bytes_[request.user] += opened->copy->size();
-  auto region = map_foreign_file(*opened);
-  if (!region || !has_build_id(*region, file.identity.build_id)) return std::optional<CodeImage>();
-  return std::optional(
-      CodeImage{.path = file.identity.path, .region = std::move(*region), .owner = opened->owner});
+  MappedRegion region = TRY(map_foreign_file(*opened));
+  if (!has_build_id(region, file.identity.build_id))
+    return make_error(ErrorCode::not_found, "open {}: of another build", request.path);
+  return CodeImage{.path = file.identity.path, .region = std::move(region), .owner = opened->owner};
 }
 
-Result<std::optional<CodeImage>> ProcFileProvider::open_of_process(const MappedFile& file,
-                                                                   const UserRights& user,
-                                                                   std::shared_ptr<const TargetRoot> root) {
+Result<CodeImage> ProcFileProvider::open_of_process(const MappedFile& file, const UserRights& user,
+                                                    std::shared_ptr<const TargetRoot> root) {
   const std::string process = fmt::format("/proc/{}", to_int(file.pid));
   FileRequest request = request_of(file);
   request.user = user.user;
   request.mounts = process + "/mountinfo";
   request.max_copied_bytes = copyable_bytes(user.user);
   FileRequest mapped = request;
+  mapped.links = FileRequest::Links::of_kernel;
+  mapped.path = fmt::format("{}/map_files/{:x}-{:x}", process, file.start.value, file.end.value);
   // As the record has it, without links: a link there was put there since.
   request.links = FileRequest::Links::refused;
   if (root) {
@@ -87,37 +85,37 @@ Result<std::optional<CodeImage>> ProcFileProvider::open_of_process(const MappedF
     request.path = path_below_root(process, request.path);
   }
   if (user.user != ::geteuid()) request.rights = user;
+
   auto image = try_open(request, file);
-  if (!image || !*image) {
-    mapped.links = FileRequest::Links::of_kernel;
-    mapped.path = fmt::format("{}/map_files/{:x}-{:x}", process, file.start.value, file.end.value);
-    auto by_mapping = try_open(mapped, file);
-    if (image || by_mapping) image = std::move(by_mapping);
+  const bool is_refused = !image && image.error().code == ErrorCode::permission_denied;
+  if (!image && image.error().code != ErrorCode::exhausted) image = try_open(mapped, file);
+  if (!image && is_refused && request.rights) {  // a user whom we may not become
+    request.rights.reset();
+    image = try_open(request, file);
   }
-  if (!image || !*image) return image;
-  (*image)->path = request.path;
-  (*image)->root = std::move(root);
-  (*image)->rights = rights_of_writer((*image)->owner, user);
+  if (!image) return image;
+  image->path = request.path;
+  image->root = std::move(root);
+  image->rights = rights_of_writer(image->owner, user);
+  return image;
+}
+
+Result<CodeImage> ProcFileProvider::open_of_unknown(const MappedFile& file) {
+  if (is_served_by_user(file.identity.path))
+    return make_error(ErrorCode::unsupported, "open {}: its file system is a user's", file.identity.path);
+  FileRequest request = request_of(file);
+  request.links = FileRequest::Links::refused;
+  request.user = kNoGroup;
+  CodeImage image = TRY(try_open(request, file));
+  image.rights = rights_of_writer(image.owner, std::nullopt);
   return image;
 }
 
 Result<CodeImage> ProcFileProvider::open(const MappedFile& file) {
   const auto user = read_process_user(file.pid);
   auto root = roots_.find_or_open(file.pid);
-  if (user && root) {
-    auto image = TRY(open_of_process(file, user->rights, std::move(*root)));
-    if (image) return std::move(*image);
-  } else if (!is_served_by_user(file.identity.path)) {
-    // Gone, or not ours to look into. Who would answer for a file system that hangs is not known either.
-    FileRequest request = request_of(file);
-    request.links = FileRequest::Links::refused;
-    request.user = kNoGroup;
-    auto image = TRY(try_open(request, file));
-    if (image) {
-      image->rights = rights_of_writer(image->owner, std::nullopt);
-      return std::move(*image);
-    }
-  }
+  auto image = user && root ? open_of_process(file, user->rights, std::move(*root)) : open_of_unknown(file);
+  if (image || image.error().code == ErrorCode::exhausted) return image;
   return make_error(ErrorCode::not_found, "open {}: gone or replaced since it was mapped",
                     file.identity.path);
 }

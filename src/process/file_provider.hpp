@@ -48,10 +48,11 @@ class ProcFileProvider final : public FileProvider {
   Result<JitFile> open_jit_dump(const MappedFile& file) override { return JitFile::open_dump(opener_, file); }
 
  private:
-  // Nothing: not there, or not the file of the record.
-  Result<std::optional<CodeImage>> try_open(const FileRequest& request, const MappedFile& file);
-  Result<std::optional<CodeImage>> open_of_process(const MappedFile& file, const UserRights& user,
-                                                   std::shared_ptr<const TargetRoot> root);
+  Result<CodeImage> try_open(const FileRequest& request, const MappedFile& file);
+  Result<CodeImage> open_of_process(const MappedFile& file, const UserRights& user,
+                                    std::shared_ptr<const TargetRoot> root);
+  // Of a process that is gone, or not ours to look into.
+  Result<CodeImage> open_of_unknown(const MappedFile& file);
   [[nodiscard]] std::size_t copyable_bytes(std::uint32_t user) const;
 
   PatientOpener opener_;

@@ -15,7 +15,10 @@ class FilesOf final : public FileProvider {
   Result<CodeImage> open(const MappedFile& file) override {
     ++opened;
     const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-    return CodeImage{.path = file.identity.path, .region = TRY(MappedRegion::map_file(fd.get())), .root = root, .owner = owner};
+    return CodeImage{.path = file.identity.path,
+                     .region = TRY(MappedRegion::map_file(fd.get())),
+                     .root = root,
+                     .owner = owner};
   }
   Result<JitFile> open_jit_dump(const MappedFile&) override {
     return make_error(ErrorCode::not_found, "not in this test");

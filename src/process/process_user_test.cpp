@@ -7,8 +7,8 @@ namespace ddprof {
 namespace {
 
 TEST(ProcessUser, IsTheOneWhoOpensFiles) {
-  const auto user = parse_process_user(
-      "Name:\tx\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9 10 \nNSpid:\t77\t12\n");
+  const auto user =
+      parse_process_user("Name:\tx\nUid:\t1\t2\t3\t4\nGid:\t5\t6\t7\t8\nGroups:\t9 10 \nNSpid:\t77\t12\n");
   ASSERT_TRUE(user.has_value());
   EXPECT_EQ(user->rights, (UserRights{4, 8, {9, 10}}));
   EXPECT_EQ(user->inner_pid, 12);
