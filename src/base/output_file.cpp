@@ -220,10 +220,10 @@ Result<OutputFolder> OutputFolder::open(const std::string& path, MissingFolders 
 // The number at the end: processes of two containers may share both a folder and a number.
 Result<std::string> OutputFolder::write_temporary(const std::string& name, std::string_view content,
                                                   Durability durability) const {
-  constexpr std::size_t kLongest = 200;
+  constexpr std::size_t kLongestStem = 200;
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   std::string temporary =
-      fmt::format(".{}.{}.{:08x}.tmp", name.substr(0, kLongest), ::getpid(), std::random_device{}());
+      fmt::format(".{}.{}.{:08x}.tmp", name.substr(0, kLongestStem), ::getpid(), std::random_device{}());
   UniqueFd fd(::openat(fd_.get(), temporary.c_str(), kFlags, 0600));
   if (!fd.is_open()) return errno_error(errno, "write " + path_of(name));
   if (write_whole(fd.get(), content) && (durability == Durability::none || ::fsync(fd.get()) == 0) &&
