@@ -65,8 +65,8 @@ TEST_F(PrivateFolderTest, FollowsNoLinks) {
 
 TEST_F(PrivateFolderTest, PutsNothingIntoAFolderOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can make files of another user";
-  constexpr uid_t kStranger = 61001;
-  ASSERT_EQ(::chown(home_.c_str(), kStranger, kStranger), 0);
+  constexpr uid_t kOtherUser = 61001;
+  ASSERT_EQ(::chown(home_.c_str(), kOtherUser, kOtherUser), 0);
   EXPECT_FALSE(PrivateFolder::open(path_).ok());
   EXPECT_TRUE(std::filesystem::is_empty(home_));
   // Nor through a link of theirs.
@@ -74,7 +74,7 @@ TEST_F(PrivateFolderTest, PutsNothingIntoAFolderOfAnotherUser) {
   ASSERT_EQ(::chown((home_ + "/ours").c_str(), 0, 0), 0);
   std::filesystem::permissions(home_ + "/ours/ddprof", std::filesystem::perms(0755));
   std::filesystem::create_symlink("ours", home_ + "/.cache");
-  ASSERT_EQ(::lchown((home_ + "/.cache").c_str(), kStranger, kStranger), 0);
+  ASSERT_EQ(::lchown((home_ + "/.cache").c_str(), kOtherUser, kOtherUser), 0);
   EXPECT_FALSE(PrivateFolder::open(path_).ok());
   struct stat status {};
   ASSERT_EQ(::stat((home_ + "/ours/ddprof").c_str(), &status), 0);
