@@ -9,25 +9,24 @@
 namespace ddprof {
 
 const UnwindTable* CodeIndex::table(FileId id) {
-  const auto [entry, is_new] = tables_.try_emplace(id);
-  const CodeFile& file = *files_.file(id);
-  if (is_new && file.elf) {
-    auto compiled = compile(file);
-    file.image.drop_pages();  // .eh_frame is not needed any more
-    if (!compiled)
-      unread_[id] = compiled.error().message;
-    else if (compiled->counters().unread > 0)
-      unread_[id] = fmt::format("unwind information: too large to read with --max-memory {}",
-                                guard_.limits.mebibytes());
-    if (compiled) entry->second = std::make_unique<UnwindTable>(*std::move(compiled));
+  if (const auto known = tables_.find(id); known != tables_.end()) return known->second.get();
+  const std::shared_ptr<const CodeFile>& file = files_.file(id);
+  if (!file->elf) return nullptr;
+  auto compiled = compiler_.compile(id, file, rules_);
+  if (!compiled) {
+    unread_[id] = "unwind information: large, and was not read in time for all samples";
+    return nullptr;
   }
-  return entry->second.get();
-}
-
-Result<UnwindTable> CodeIndex::compile(const CodeFile& file) {
-  return guard_.read(ReadingThread::sampling, file, FileUse::unwind_table, [&]() -> Result<UnwindTable> {
-    return compile_unwind_table(*file.elf, rules_, guard_.limits);
-  });
+  file->image.drop_pages();  // .eh_frame is not needed any more
+  unread_.erase(id);
+  auto& table = tables_[id];
+  if (!compiled->ok())
+    unread_[id] = compiled->error().message;
+  else if ((*compiled)->counters().unread > 0)
+    unread_[id] =
+        fmt::format("unwind information: too large to read with --max-memory {}", guard_.limits.mebibytes());
+  if (compiled->ok()) table = std::make_unique<UnwindTable>(*std::move(*compiled));
+  return table.get();
 }
 
 std::vector<std::string> CodeIndex::problems() const {
@@ -68,13 +67,16 @@ void CodeIndex::add_representatives(const Process& process) {
 }
 
 void CodeIndex::fill(CachedMap& cached, const Process& process) {
+  const std::uint64_t finished = compiler_.finished();
   cached.map = std::make_unique<ModuleMap>();
   cached.space = process.space;
+  cached.finished.reset();
   FileId code = FileId::none;
   FileId dump = FileId::none;
   for (const CodeMapping& mapping : process.space->mappings()) {
     cached.map->add(make_module(mapping));
     if (mapping.file == FileId::none) continue;
+    if (is_unread(mapping.file) && !tables_.contains(mapping.file)) cached.finished = finished;
     const CodeFile::Kind kind = files_.file(mapping.file)->kind;
     if (kind == CodeFile::Kind::jit) code = mapping.file;
     if (kind == CodeFile::Kind::jit_dump) dump = mapping.file;
@@ -86,7 +88,7 @@ void CodeIndex::fill(CachedMap& cached, const Process& process) {
 
 const ModuleMap& CodeIndex::modules(const Process& process) {
   CachedMap& cached = maps_[process.generation];
-  if (!cached.map) fill(cached, process);
+  if (!cached.map || (cached.finished && *cached.finished != compiler_.finished())) fill(cached, process);
   if (!std::exchange(cached.was_used, true)) add_representatives(process);
   if (cached.generated != FileId::none && generated_.refresh(cached.generated, monotonic_now())) {
     forget_generated_maps();
@@ -108,6 +110,7 @@ void CodeIndex::forget_unused() {
   for (auto& entry : maps_) entry.second.was_used = false;
   absl::erase_if(tables_, [this](const auto& entry) { return !files_.files().contains(entry.first); });
   absl::erase_if(unread_, [this](const auto& entry) { return !files_.files().contains(entry.first); });
+  compiler_.forget_except(files_.files());
   representatives_.clear();
   represented_.clear();
   if (generated_.forget_unused()) forget_generated_maps();

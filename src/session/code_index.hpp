@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "process/process_table.hpp"
 #include "session/file_guard.hpp"
 #include "session/jit_tables.hpp"
+#include "session/table_compiler.hpp"
 #include "unwind/module_map.hpp"
 #include "unwind/rule_dictionary.hpp"
 #include "unwind/unwind_table.hpp"
@@ -18,7 +20,8 @@
 namespace ddprof {
 
 // Joins what the process table knows (which file is mapped where) with what the unwinder needs (its compiled
-// table). A table is compiled when the first sample needs it, once per file and run.
+// table). A table is compiled when the first sample of a process that maps its file is there, once per file
+// and run.
 class CodeIndex {
  public:
   explicit CodeIndex(const FileRegistry& files, const FileGuard& guard = {}) : files_(files), guard_(guard) {}
@@ -49,6 +52,8 @@ class CodeIndex {
     std::weak_ptr<const AddressSpace> space;
     bool was_used = false;
     FileId generated = FileId::none;  // code that a jitdump tells of
+    // Some tables are still being compiled: it was filled when so many others were.
+    std::optional<std::uint64_t> finished{};
   };
 
   const UnwindTable* table(FileId id);
@@ -57,11 +62,10 @@ class CodeIndex {
   void forget_generated_maps();
   void add_representatives(const Process& process);
 
-  [[nodiscard]] Result<UnwindTable> compile(const CodeFile& file);
-
   const FileRegistry& files_;
   FileGuard guard_;
   RuleDictionary rules_;
+  TableCompiler compiler_{guard_};
   JitTables generated_{files_, rules_, guard_};
   absl::flat_hash_map<FileId, std::string> unread_;                   // why
   absl::flat_hash_map<FileId, std::unique_ptr<UnwindTable>> tables_;  // null: there was nothing to compile

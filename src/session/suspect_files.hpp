@@ -12,8 +12,8 @@
 namespace ddprof {
 
 // The threads of a worker that read foreign files.
-enum class ReadingThread : std::uint8_t { sampling, naming, debug_info };
-inline constexpr std::size_t kReadingThreads = 3;
+enum class ReadingThread : std::uint8_t { sampling, compiling, naming, debug_info };
+inline constexpr std::size_t kReadingThreads = 4;
 
 // The files that were being read when a worker crashed, hung or ran out of memory, in memory that the workers
 // of a run share (see Continuity): the next one leaves them alone. For ten minutes at first, because a worker

@@ -61,6 +61,9 @@ class UnwindTable {
   }
   [[nodiscard]] const UnwindTableCounters& counters() const { return counters_; }
 
+  // From a dictionary of its own to one that it shares. Rules for which that has no room become unsupported.
+  void translate(const RuleDictionary& from, RuleDictionary& to);
+
  private:
   friend class UnwindTableBuilder;
 

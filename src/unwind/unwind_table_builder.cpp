@@ -23,6 +23,14 @@ void give_back_spare(std::vector<T>& items) {
 
 }  // namespace
 
+void UnwindTable::translate(const RuleDictionary& from, RuleDictionary& to) {
+  std::vector<std::uint16_t> indices;
+  indices.reserve(from.size());
+  for (const ddprof_unwind_rule& rule : from.rules())
+    indices.push_back(static_cast<std::uint16_t>(to.intern(rule)));
+  for (ddprof_unwind_row& row : rows_) row.rule = indices[row.rule];
+}
+
 UnwindTableBuilder::UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows,
                                        std::size_t max_rows)
     : span_(std::min(span, kMaxSpan)), max_rows_(max_rows) {

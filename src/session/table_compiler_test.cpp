@@ -1,0 +1,79 @@
+#include "session/table_compiler.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "base/unique_fd.hpp"
+#include "unwind/compile.hpp"
+
+namespace ddprof {
+namespace {
+
+// This program: too large to be compiled at once.
+std::shared_ptr<const CodeFile> own_program() {
+  const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  CodeFile file{.kind = CodeFile::Kind::elf, .path = "/proc/self/exe"};
+  file.image = MappedRegion::map_file(fd.get()).value_or({});
+  file.elf = ElfFile::parse(file.image.bytes()).value();
+  return std::make_shared<const CodeFile>(std::move(file));
+}
+
+constexpr FileId kFile{1};
+
+class TableCompilerTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_GT(file_->image.size(), TableCompiler::kSmallFile); }
+
+  std::shared_ptr<const CodeFile> file_ = own_program();
+  RuleDictionary rules_;
+};
+
+TEST_F(TableCompilerTest, ATableOfAnotherThreadIsThatOfThisOne) {
+  RuleDictionary own_rules;
+  own_rules.intern({1, 2, 3, 4});  // other numbers than those of the thread
+  const UnwindTable expected = compile_unwind_table(*file_->elf, own_rules, {});
+  rules_.intern({4, 3, 2, 1});
+  TableCompiler compiler({}, std::chrono::minutes(1));
+  const auto compiled = compiler.compile(kFile, file_, rules_);
+  ASSERT_TRUE(compiled && compiled->ok());
+  const UnwindTable& table = compiled->value();
+  ASSERT_EQ(table.row_count(), expected.row_count());
+  ASSERT_GT(table.row_count(), 1000U);
+  ASSERT_EQ(table.rows().size(), expected.rows().size());
+  for (std::size_t row = 0; row < table.rows().size(); ++row) {
+    const ddprof_unwind_rule& rule = rules_[RuleIndex{table.rows()[row].rule}];
+    const ddprof_unwind_rule& other = own_rules[RuleIndex{expected.rows()[row].rule}];
+    ASSERT_EQ(std::memcmp(&rule, &other, sizeof rule), 0) << row;
+  }
+}
+
+TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
+  TableCompiler compiler({}, Nanoseconds(0));
+  EXPECT_FALSE(compiler.compile(kFile, file_, rules_));
+  while (compiler.finished() == 0) std::this_thread::yield();
+  const auto compiled = compiler.compile(kFile, file_, rules_);
+  ASSERT_TRUE(compiled && compiled->ok());
+  EXPECT_GT(compiled->value().row_count(), 1000U);
+  EXPECT_EQ(compiler.finished(), 1U);
+}
+
+TEST_F(TableCompilerTest, EndsWithWorkInItsQueue) {
+  TableCompiler compiler({}, Nanoseconds(0));
+  for (std::uint32_t id = 1; id < 4; ++id) EXPECT_FALSE(compiler.compile(FileId{id}, file_, rules_));
+}
+
+TEST_F(TableCompilerTest, ASuspectIsLeftAlone) {
+  SuspectFiles suspects;
+  suspects.blame(FileGuard::number_of(*file_, FileUse::unwind_table), monotonic_now());
+  TableCompiler compiler({.limits = {}, .suspects = &suspects}, std::chrono::minutes(1));
+  const auto compiled = compiler.compile(kFile, file_, rules_);
+  ASSERT_TRUE(compiled);
+  EXPECT_FALSE(compiled->ok());
+}
+
+}  // namespace
+}  // namespace ddprof
