@@ -29,11 +29,11 @@ def read_text(path):
         return file.read()
 
 
-def unprivileged(command):
+def unprivileged(command, user=NOBODY):
     """The command as a user without any privilege; as it is when the tests themselves have none."""
     if not IS_ROOT:
         return command
-    return ["setpriv", "--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups", "--inh-caps=-all", "--"] + command
+    return ["setpriv", "--reuid=%d" % user, "--regid=%d" % user, "--clear-groups", "--inh-caps=-all", "--"] + command
 
 
 def wait_for(condition, seconds, what):

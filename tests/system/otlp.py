@@ -52,7 +52,7 @@ def known(name):
 
 def scalar(text):
     if text.startswith('"'):
-        return ast.literal_eval("b" + text).decode()
+        return ast.literal_eval("b" + text).decode(errors="surrogateescape")  # ids of traces are bytes, not text; protoc checks text
     return text == "true" if text in ("true", "false") else int(text)
 
 
