@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr uid_t kOtherUser = 61001;
+constexpr uid_t kPlanter = 61001;
 
 #define NEEDS_ROOT() \
   if (::geteuid() != 0) GTEST_SKIP() << "only root can make files of another user"
@@ -28,7 +28,7 @@ std::size_t entries(const ScratchFolder& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder.path()), {}));
 }
 
-void give_away(const std::string& path) { ASSERT_EQ(::lchown(path.c_str(), kOtherUser, kOtherUser), 0); }
+void give_away(const std::string& path) { ASSERT_EQ(::lchown(path.c_str(), kPlanter, kPlanter), 0); }
 
 TEST(OutputFile, ReplacesAnOlderFileAsAWhole) {
   const ScratchFolder folder;

@@ -31,7 +31,7 @@ TEST(FileGuard, ALengthThatNoMemoryHasIsAnErrorToo) {
   const FileGuard guard{{std::uint64_t{64} << 20U}};
   const auto read =
       guard.read(ReadingThread::sampling, file_at("/bad"), FileUse::unwind_table,
-                 []() -> Result<std::size_t> { return std::vector<int>(~std::size_t{0} / 8).size(); });
+                 []() -> Result<std::size_t> { return std::vector<int>(~std::size_t{0} / 2).size(); });
   EXPECT_EQ(read.error().message, "read unwind information: too large to read with --max-memory 64");
 }
 
