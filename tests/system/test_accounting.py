@@ -47,6 +47,7 @@ class Accounting(harness.SystemTest):
         with harness.paranoid(2):
             self.assert_adds_up(self.thread_storm(as_nobody=True))
 
+    @harness.tries(3)
     def test_a_high_rate_adds_up_too(self):
         recording = self.record([self.puppet("fork_storm"), "20", "50"], ["-F", "4999"])
         self.assert_adds_up(recording)

@@ -155,12 +155,13 @@ class Faults(harness.SystemTest):
         service.wait_for_profiles(3)
         service.end()
 
+    @harness.tries(4)
     def test_worker_beyond_its_budget(self):
         source = self.path("large.cpp")
         with open(source, "w") as file:
             file.write("#include <regex>\n#include <iostream>\nint main() { return std::regex_match(\"a\", std::regex(\"b\")); }\n")
         folder = self.path("budget")
-        os.makedirs(folder)
+        os.makedirs(folder, exist_ok=True)
         result = self.ddprof("record", "-u", "1", "-F", "999", "--max-memory", "32", "-O", folder + "/", "--",
                              "sh", "-c", "clang++ -O2 -c -o /dev/null %s && clang++ -O2 -c -o /dev/null %s" % (source, source))
         self.assertEqual(result.returncode, 0, result.stderr)
