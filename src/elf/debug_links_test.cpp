@@ -1,5 +1,7 @@
 #include "elf/debug_links.hpp"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "base/scratch_fixture.hpp"

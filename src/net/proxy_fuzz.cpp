@@ -1,5 +1,6 @@
 // Arbitrary text as the value of a variable and as a list of exceptions: what is chosen can stand in a
 // request, no message shows a password, and a host that is named an exception is one.
+#include <algorithm>
 #include <cstdlib>
 
 #include "net/proxy.hpp"

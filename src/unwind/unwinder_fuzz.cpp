@@ -1,4 +1,5 @@
 // Registers, stack and code are the target's: no byte of them may lead the unwinder astray.
+#include <algorithm>
 #include <cstring>
 #include <span>
 
