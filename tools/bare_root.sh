@@ -181,8 +181,9 @@ run_step() {
   if [ "$status" = 0 ]; then
     echo "ok      $suite: $step ($((SECONDS - before)) s)"
   else
-    echo "FAILED  $suite: $step ($((SECONDS - before)) s); the whole output is in $log, its end:"
-    grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | tail -n 200  # without what ninja says
+    echo "FAILED  $suite: $step ($((SECONDS - before)) s); the whole output is in $log, the end of what failed:"
+    # Without what ninja says, and from the first failure on where a line says that there was one.
+    { sed -n '/^FAILED/,$p' "$log" | grep . || cat "$log"; } | grep -v '^\[[0-9]*/[0-9]*\] ' | tail -n 200
   fi
 }
 

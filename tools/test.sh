@@ -43,8 +43,16 @@ ctests() {
   echo "$([ "$bad" = 0 ] && echo "ok     " || echo "FAILED ") $name: $total tests, $bad failed, $missed skipped ($((SECONDS - before)) s)"
   # Whoever skips says why; so do we.
   grep -E 'SKIP|skipped [^0-9]' "$log" | sort -u | head -20
-  [ "$bad" = 0 ] || grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed|^ +Start +[0-9]+:' "$log" | tail -n 200
+  if [ "$bad" != 0 ]; then
+    say_failures <"$log"
+    grep -vE '^ *[0-9]+/[0-9]+ Test .* Passed|^ +Start +[0-9]+:' "$log" | tail -n 200
+  fi
   rm -f "$log"
+}
+
+# What failed and its first words, a line each, for whoever sees only lines that say FAILED.
+say_failures() {
+  grep -A3 -E '^(.*: Failure|FAIL: .*|ERROR: .*|AssertionError.*|[A-Za-z]*Error: .*)$|\*\*\*(Failed|Timeout|Exception)|^\[  FAILED' | cut -c 1-200 | head -n 20 | sed 's/^/FAILED    /'
 }
 
 # A check that takes only what others leave of the machine: begins now, is counted at its end, and may be made to stand still.
@@ -79,6 +87,7 @@ unit_tests() {
       local failures
       failures=$(count_of ' *\([0-9]*\) FAILED TEST.*' "$log")
       bad=$((bad + (failures > 0 ? failures : 1)))
+      say_failures <"$log"
       tail -n 100 "$log"
     fi
   done
