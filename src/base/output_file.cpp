@@ -263,6 +263,15 @@ Result<bool> OutputFolder::create(const std::string& name, std::string_view cont
   return errno_error(failed, "write " + path_of(name));
 }
 
+Result<UniqueFd> OutputFolder::unnamed_file() const {
+  // Not O_TMPFILE, which overlayfs and others do not have.
+  const std::string name = fmt::format(".unnamed.{}.{:08x}.tmp", ::getpid(), std::random_device{}());
+  UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd.is_open() || ::unlinkat(fd_.get(), name.c_str(), 0) != 0)
+    return errno_error(errno, "write " + path_of(name));
+  return fd;
+}
+
 Result<UniqueFd> OutputFolder::open_own(const std::string& name) const {
   UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.is_open()) return errno_error(errno, "open " + path_of(name));

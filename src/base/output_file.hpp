@@ -50,6 +50,8 @@ class OutputFolder {
                        Durability durability = Durability::none) const;
   // The same for a name that is not taken yet. False: it is, and what has it stays as it is.
   Result<bool> create(const std::string& name, std::string_view content) const;
+  // A file that no folder holds: it is gone when it is closed.
+  [[nodiscard]] Result<UniqueFd> unnamed_file() const;
   // A regular file of this user, for reading. `not_found`: there is none of that name.
   [[nodiscard]] Result<UniqueFd> open_own(const std::string& name) const;
   [[nodiscard]] Result<std::string> read_own(const std::string& name, std::uint64_t max_bytes) const;

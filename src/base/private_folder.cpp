@@ -135,6 +135,11 @@ Result<void> PrivateFolder::write_durably(const std::string& name, std::span<con
   return write(name, content, Durability::disk);
 }
 
+Result<UniqueFd> PrivateFolder::unnamed_file() const {
+  return ask([](const OutputFolder& folder) { return folder.unnamed_file(); },
+             Result<UniqueFd>(does_not_answer("write a file without a name")));
+}
+
 bool PrivateFolder::remove(const std::string& name) const {
   return ask([name](const OutputFolder& folder) { return folder.remove(name); }, false);
 }

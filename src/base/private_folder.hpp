@@ -53,6 +53,8 @@ class PrivateFolder {
   Result<void> write(const std::string& name, std::span<const std::byte> content) const;
   // As write(), and what was written survives a crash of the machine.
   Result<void> write_durably(const std::string& name, std::span<const std::byte> content) const;
+  // A file without a name, which is gone when it is closed. Writing to it waits as long as the disk does.
+  [[nodiscard]] Result<UniqueFd> unnamed_file() const;
   // False when somebody else has removed it.
   [[nodiscard]] bool remove(const std::string& name) const;
   // Whether files can be removed: not from a file system that is mounted for reading.

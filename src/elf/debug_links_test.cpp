@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "base/scratch_fixture.hpp"
+#include "elf/elf_file.hpp"
 #include "elf/mini_debug_info.hpp"
+#include "elf/scratch.hpp"
 
 namespace ddprof {
 namespace {
@@ -108,6 +110,20 @@ TEST_F(DebugLinks, MiniDebugInfoIsBoundedAndNeverTrusted) {
   EXPECT_EQ(unpack_mini_debug_info(parse("noise")).error().code, ErrorCode::corrupt);
 }
 
+// Room in memory, in as many pieces as come.
+struct Pieces : Scratch {
+  Result<MappedRegion> fill(std::uint64_t bytes, const Produce& produce) override {
+    wanted = bytes;
+    TRY(produce([this](std::span<const std::byte> piece) {
+      content.insert(content.end(), piece.begin(), piece.end());
+      return Result<void>();
+    }));
+    return MappedRegion();
+  }
+  std::uint64_t wanted = 0;
+  std::vector<std::byte> content;
+};
+
 // objcopy's compressed forms of one section, against its uncompressed form.
 TEST_F(DebugLinks, CompressedSectionsUnpackToWhatTheyWere) {
   build("-fdebug-prefix-map=$PWD=" + std::string(2000, 'x'));
@@ -125,11 +141,35 @@ TEST_F(DebugLinks, CompressedSectionsUnpackToWhatTheyWere) {
     EXPECT_TRUE(std::equal(unpacked->begin(), unpacked->end(), expected.begin(), expected.end())) << form;
     EXPECT_EQ(packed.uncompressed(*section, expected.size() - 1).error().code, ErrorCode::exhausted) << form;
 
+    Pieces pieces;
+    EXPECT_EQ(ElfFile::uncompressed_bytes(*section), expected.size()) << form;
+    ASSERT_TRUE(packed.uncompressed(*section, pieces).ok()) << form;
+    EXPECT_EQ(pieces.wanted, expected.size()) << form;
+    EXPECT_TRUE(std::equal(pieces.content.begin(), pieces.content.end(), expected.begin(), expected.end()));
+
     ElfSection cut = *section;
     for (std::size_t size = 0; size < section->data.size(); ++size) {
       cut.data = section->data.first(size);
       EXPECT_FALSE(packed.uncompressed(cut).ok()) << form << " cut to " << size;
+      EXPECT_FALSE(packed.uncompressed(cut, pieces).ok()) << form << " cut to " << size;
     }
+  }
+}
+
+TEST_F(DebugLinks, UnpacksMoreThanOneBufferOntoADisk) {
+  build();
+  folder_.run("seq 1 1000000 >numbers && head -c 40000000 /dev/zero >zeros");
+  for (const std::string form : {"zlib-gabi", "zstd"}) {
+    folder_.run(
+        "objcopy --add-section .debug_numbers=numbers --add-section .debug_zeros=zeros program plain");
+    folder_.run("objcopy --compress-debug-sections=" + form + " plain packed");
+    const ElfFile packed = parse("packed");
+    Pieces pieces;
+    ASSERT_TRUE(packed.uncompressed(*packed.find_section(".debug_numbers"), pieces).ok()) << form;
+    const auto expected = parse("plain").find_section(".debug_numbers")->data;
+    EXPECT_TRUE(std::equal(pieces.content.begin(), pieces.content.end(), expected.begin(), expected.end()));
+    const auto zeros = packed.uncompressed(*packed.find_section(".debug_zeros"), pieces);
+    EXPECT_EQ(zeros.error().code, ErrorCode::corrupt) << "a small file may not take a large part of the disk";
   }
 }
 

@@ -3,10 +3,11 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <limits>
+#include <memory>
 
 #include "elf/elf_file.hpp"
 #include "elf/load.hpp"
+#include "elf/scratch.hpp"
 
 namespace ddprof {
 
@@ -26,29 +27,87 @@ struct Packed {
   bool is_zstd = false;
 };
 
-Result<void> inflate_into(std::span<const std::byte> packed, std::span<std::byte> output) {
-  z_stream stream{};
-  if (inflateInit(&stream) != Z_OK)
-    return make_error(ErrorCode::exhausted, "inflate section: zlib did not start");
-  // zlib counts in 32 bits; the output is bounded to fit, the input is cut to what it can use.
-  stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(packed.data()));
-  stream.avail_in =
-      static_cast<uInt>(std::min<std::uint64_t>(packed.size(), std::numeric_limits<uInt>::max()));
-  stream.next_out = reinterpret_cast<Bytef*>(output.data());
-  stream.avail_out = static_cast<uInt>(output.size());
-  const int status = inflate(&stream, Z_FINISH);
-  inflateEnd(&stream);
-  if (status == Z_STREAM_END && stream.total_out == output.size()) return {};
-  return make_error(ErrorCode::corrupt, "inflate section: {} of {} bytes, zlib status {}", stream.total_out,
-                    output.size(), status);
+struct Progress {
+  std::size_t read = 0;
+  std::size_t written = 0;
+  bool is_end = false;
+};
+
+class ZlibDecoder {
+ public:
+  explicit ZlibDecoder(std::span<const std::byte> input) : input_(input) {
+    is_ready_ = inflateInit(&stream_) == Z_OK;
+  }
+  ~ZlibDecoder() { inflateEnd(&stream_); }
+  ZlibDecoder(const ZlibDecoder&) = delete;
+  ZlibDecoder& operator=(const ZlibDecoder&) = delete;
+
+  Result<Progress> next(std::span<std::byte> output) {
+    if (!is_ready_) return make_error(ErrorCode::exhausted, "unpack section: zlib did not start");
+    const std::size_t given = std::min(input_.size(), kMostAtOnce);
+    output = output.first(std::min(output.size(), kMostAtOnce));
+    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input_.data()));
+    stream_.avail_in = static_cast<uInt>(given);
+    stream_.next_out = reinterpret_cast<Bytef*>(output.data());
+    stream_.avail_out = static_cast<uInt>(output.size());
+    const int status = inflate(&stream_, Z_NO_FLUSH);
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
+      return make_error(ErrorCode::corrupt, "unpack section: zlib status {}", status);
+    const std::size_t read = given - stream_.avail_in;
+    input_ = input_.subspan(read);
+    return Progress{read, output.size() - stream_.avail_out, status == Z_STREAM_END};
+  }
+
+ private:
+  static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30U;  // zlib counts in 32 bits
+
+  std::span<const std::byte> input_;
+  z_stream stream_{};
+  bool is_ready_ = false;
+};
+
+class ZstdDecoder {
+ public:
+  explicit ZstdDecoder(std::span<const std::byte> input) : input_{input.data(), input.size(), 0} {
+    // Of the decoder itself: what comes of level 19 has 8 MiB.
+    constexpr int kMaxWindowBits = 24;
+    ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, kMaxWindowBits);
+  }
+
+  Result<Progress> next(std::span<std::byte> output) {
+    ZSTD_outBuffer out{output.data(), output.size(), 0};
+    const std::size_t before = input_.pos;
+    const std::size_t left = ZSTD_decompressStream(context_.get(), &out, &input_);
+    if (ZSTD_isError(left) != 0)
+      return make_error(ErrorCode::corrupt, "unpack section: {}", ZSTD_getErrorName(left));
+    return Progress{input_.pos - before, out.pos, left == 0 && input_.pos == input_.size};
+  }
+
+ private:
+  std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context_{ZSTD_createDCtx(), ZSTD_freeDCtx};
+  ZSTD_inBuffer input_;
+};
+
+// Into `buffer`, from whose beginning it goes on when it is full; `take` has seen by then what was in it.
+template <typename Decoder>
+Result<void> unpack_with(Decoder decoder, std::uint64_t size, std::span<std::byte> buffer,
+                         const Scratch::Append& take) {
+  for (std::uint64_t done = 0;;) {
+    const std::size_t at = done % buffer.size();
+    const auto room = buffer.subspan(at, std::min<std::uint64_t>(buffer.size() - at, size - done));
+    const Progress progress = TRY(decoder.next(room));
+    TRY(take(room.first(progress.written)));
+    done += progress.written;
+    if (progress.is_end && done == size) return {};
+    if (progress.is_end || (progress.written == 0 && progress.read == 0))
+      return make_error(ErrorCode::corrupt, "unpack section: it ends after {} of {} bytes", done, size);
+  }
 }
 
-Result<void> unpack_zstd_into(std::span<const std::byte> packed, std::span<std::byte> output) {
-  const std::size_t size = ZSTD_decompress(output.data(), output.size(), packed.data(), packed.size());
-  if (ZSTD_isError(size) != 0)
-    return make_error(ErrorCode::corrupt, "unpack section: {}", ZSTD_getErrorName(size));
-  if (size == output.size()) return {};
-  return make_error(ErrorCode::corrupt, "unpack section: {} of {} bytes", size, output.size());
+Result<void> unpack(const Packed& packed, std::span<std::byte> buffer, const Scratch::Append& take) {
+  if (packed.size == 0) return {};
+  return packed.is_zstd ? unpack_with(ZstdDecoder(packed.bytes), packed.size, buffer, take)
+                        : unpack_with(ZlibDecoder(packed.bytes), packed.size, buffer, take);
 }
 
 bool is_old_gnu_form(const ElfSection& section) { return section.name.starts_with(".zdebug"); }
@@ -58,39 +117,63 @@ Result<Packed> packed_of(const ElfSection& section) {
     const auto magic = load<std::uint32_t>(section.data, 0);
     const auto size = load<std::uint64_t>(section.data, 4);
     if (!size || *magic != 0x42494c5a)  // "ZLIB", then the size with its high byte first
-      return make_error(ErrorCode::corrupt, "inflate section {}: it does not start with ZLIB", section.name);
+      return make_error(ErrorCode::corrupt, "unpack section {}: it does not start with ZLIB", section.name);
     return Packed{section.data.subspan(12), __builtin_bswap64(*size), false};
   }
   const auto header = load<Elf64_Chdr>(section.data, 0);
   if (!header)
-    return make_error(ErrorCode::corrupt, "inflate section {}: no compression header", section.name);
+    return make_error(ErrorCode::corrupt, "unpack section {}: no compression header", section.name);
   if (header->ch_type != ELFCOMPRESS_ZLIB && header->ch_type != kZstd) {
-    return make_error(ErrorCode::unsupported, "inflate section {}: compression type {} is not known",
+    return make_error(ErrorCode::unsupported, "unpack section {}: compression type {} is not known",
                       section.name, header->ch_type);
   }
   return Packed{section.data.subspan(sizeof *header), header->ch_size, header->ch_type == kZstd};
+}
+
+bool is_packed(const ElfSection& section) { return section.is_compressed() || is_old_gnu_form(section); }
+
+Result<void> check_ratio(const ElfSection& section, const Packed& packed, std::uint64_t ratio) {
+  if (packed.size / ratio <= packed.bytes.size()) return {};
+  return make_error(ErrorCode::corrupt, "unpack section {}: it claims {} bytes from {}", section.name,
+                    packed.size, packed.bytes.size());
+}
+
+Result<Packed> possible(const ElfSection& section) {
+  const Packed packed = TRY(packed_of(section));
+  TRY(check_ratio(section, packed, packed.is_zstd ? kMaxZstdRatio : kMaxZlibRatio));
+  return packed;
 }
 
 }  // namespace
 
 Result<std::vector<std::byte>> ElfFile::uncompressed(const ElfSection& section,
                                                      std::uint64_t max_bytes) const {
-  if (!section.is_compressed() && !is_old_gnu_form(section))
-    return std::vector<std::byte>(section.data.begin(), section.data.end());
-  const Packed packed = TRY(packed_of(section));
-  const std::uint64_t ratio = packed.is_zstd ? kMaxZstdRatio : kMaxZlibRatio;
-  if (packed.size / ratio > packed.bytes.size()) {
-    return make_error(ErrorCode::corrupt, "inflate section {}: it claims {} bytes from {}", section.name,
-                      packed.size, packed.bytes.size());
-  }
-  if (packed.size > std::min<std::uint64_t>(max_bytes, std::numeric_limits<std::uint32_t>::max())) {
+  if (!is_packed(section)) return std::vector<std::byte>(section.data.begin(), section.data.end());
+  const Packed packed = TRY(possible(section));
+  if (packed.size > max_bytes) {
     return make_error(ErrorCode::exhausted,
-                      "inflate section {}: its {} bytes are more than the {} that may be held", section.name,
+                      "unpack section {}: its {} bytes are more than the {} that may be held", section.name,
                       packed.size, max_bytes);
   }
   std::vector<std::byte> output(packed.size);
-  TRY(packed.is_zstd ? unpack_zstd_into(packed.bytes, output) : inflate_into(packed.bytes, output));
+  TRY(unpack(packed, output, [](std::span<const std::byte>) { return Result<void>(); }));
   return output;
+}
+
+Result<MappedRegion> ElfFile::uncompressed(const ElfSection& section, Scratch& scratch) const {
+  constexpr std::uint64_t kUsualRatio = 32;
+  constexpr std::size_t kBufferBytes = std::size_t{1} << 20U;
+  const Packed packed = TRY(possible(section));
+  TRY(check_ratio(section, packed, kUsualRatio));
+  std::vector<std::byte> buffer(kBufferBytes);
+  return scratch.fill(packed.size,
+                      [&](const Scratch::Append& append) { return unpack(packed, buffer, append); });
+}
+
+std::uint64_t ElfFile::uncompressed_bytes(const ElfSection& section) {
+  if (!is_packed(section)) return 0;
+  const auto packed = possible(section);
+  return packed ? packed->size : 0;
 }
 
 std::optional<ElfSection> ElfFile::find_debug_section(std::string_view name) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/build_id.hpp"
+#include "base/mapped_region.hpp"
 #include "base/registers.hpp"
 #include "base/result.hpp"
 #include "elf/read_limits.hpp"
@@ -101,6 +102,11 @@ class ElfFile {
   // the profiler, so that a file cannot have as much of it as it likes: past `max_bytes`, `exhausted`.
   [[nodiscard]] Result<std::vector<std::byte>> uncompressed(
       const ElfSection& section, std::uint64_t max_bytes = ReadLimits().bytes()) const;
+  // The same of any size, on a disk. Fails with `corrupt` also when it was packed more tightly than debug
+  // information ever is: a small file may not take a large part of the disk.
+  [[nodiscard]] Result<MappedRegion> uncompressed(const ElfSection& section, Scratch& scratch) const;
+  // What a compressed section claims to be when it is unpacked; 0: it is none, or is damaged.
+  [[nodiscard]] static std::uint64_t uncompressed_bytes(const ElfSection& section);
 
   // Found through the program headers, so that stripped and in-memory images have them too. The .eh_frame
   // found through the header's pointer ends at its terminating record.

@@ -8,6 +8,8 @@
 
 namespace ddprof {
 
+class Scratch;
+
 // How much of the profiler's memory reading one foreign file may take: a quarter of --max-memory, because
 // three threads read files at a time. Whatever a file claims to hold, its reader stops there, and says so.
 struct ReadLimits {
@@ -15,6 +17,7 @@ struct ReadLimits {
   static constexpr std::uint64_t kNoLimit = std::uint64_t{4} << 30U;  // taken for it when there is none
 
   std::uint64_t max_memory = kDefaultMemory;  // --max-memory in bytes; 0: no limit
+  Scratch* scratch = nullptr;                 // for what is packed and larger; null: that is not read
 
   [[nodiscard]] constexpr std::uint64_t bytes() const {
     return (max_memory == 0 ? kNoLimit : max_memory) / 4;

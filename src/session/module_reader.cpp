@@ -29,6 +29,8 @@ ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder
     return;
   }
   if (const ElfFile* found = files_.with_debug_info(); found != nullptr) {
+    needs_scratch_ =
+        limits.scratch == nullptr && DebugInfo::uncompressed_bytes(*found) > WorkBudget(limits).bytes_left();
     auto opened = DebugInfo::open(*found, files_, limits);
     if (opened) {
       info_ = *std::move(opened);
@@ -108,6 +110,7 @@ std::size_t ModuleReader::memory_bytes() const {
 void ModuleReader::drop_pages() const {
   file_->image.drop_pages();
   if (const DebugImage* separate = files_.separate(); separate != nullptr) separate->region.drop_pages();
+  if (info_) info_->drop_pages();
 }
 
 }  // namespace ddprof

@@ -27,6 +27,8 @@ class ModuleReader {
   std::size_t read(std::span<const std::uint64_t> addresses, const DebugInfo::Take& take,
                    const DebugInfo::KeepGoing& keep_going);
 
+  // Whether its debug information is packed, and only a disk has room for it: limits with one were not given.
+  [[nodiscard]] bool needs_scratch() const { return needs_scratch_; }
   [[nodiscard]] bool has_anything() const { return info_ || symbols_ || go_lines_; }
   [[nodiscard]] bool has_lines() const { return info_.has_value(); }
   // "debug information", "symbols of /usr/lib/debug/…": for people. Empty when there is nothing.
@@ -47,6 +49,7 @@ class ModuleReader {
   DebugFiles files_;
   std::optional<DebugInfo> info_;
   std::string info_problem_;
+  bool needs_scratch_ = false;
   std::optional<SymbolTable> symbols_;  // of another file than this one
   std::optional<GoLines> go_lines_;     // without debug information
   WorkBudget go_budget_;

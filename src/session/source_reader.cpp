@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "base/private_folder.hpp"
 #include "base/thread_pace.hpp"
 #include "debugfile/debuginfod_client.hpp"
+#include "session/disk_scratch.hpp"
 #include "session/module_reader.hpp"
 
 namespace ddprof {
@@ -56,6 +58,11 @@ void close_beyond_budget(OpenModules& open) {
   });
 }
 
+// Files that others could write too count as one user's.
+std::uint32_t user_of(const SourceReader::Wanted& wanted) {
+  return wanted.file->owner.value_or(std::numeric_limits<std::uint32_t>::max());
+}
+
 // Whether it is worth to wait for one of the answers.
 bool ask_servers(DebuginfodClient& servers, const ModuleReader& reader, const SourceReader::Wanted& wanted) {
   bool is_pending = false;
@@ -80,7 +87,9 @@ std::string server_problem(const DebuginfodClient& servers, const ModuleReader& 
 // What both threads know.
 struct SourceReader::Work {
   Work(const std::string& cache_folder, const FileGuard& file_guard)
-      : folder(open_names_folder(cache_folder)), guard(file_guard) {}
+      : folder(open_names_folder(cache_folder)), guard(file_guard) {
+    if (folder.is_open()) scratch.emplace(folder);
+  }
 
   NamedModule& module_of(const Wanted& wanted);
   void save(const NamedModule& module) const;
@@ -90,8 +99,9 @@ struct SourceReader::Work {
 
   void run();
   void wait_for_work(std::unique_lock<std::mutex>& lock, const DebuginfodClient* servers);
-  // False when a server has been asked for more.
-  Result<bool> read_file(Wanted& wanted, DebugFileFinder& finder, DebuginfodClient* servers);
+  Wanted take_next();
+  enum class Outcome { read, awaits_server, awaits_turn };
+  Result<Outcome> read_file(Wanted& wanted, DebugFileFinder& finder, DebuginfodClient* servers);
   void read_module(ModuleReader& reader, Wanted& wanted, const std::string& server_problem);
   void refuse(const Wanted& wanted, const Error& error);
   bool read_part(ModuleReader& reader, FileId id, std::span<std::uint64_t> addresses);
@@ -101,13 +111,15 @@ struct SourceReader::Work {
 
   const PrivateFolder folder;
   const FileGuard guard;
-  std::mutex mutex;  // guards everything below
+  std::optional<DiskScratch> scratch;  // the reading thread's
+  std::mutex mutex;                    // guards everything below
   std::condition_variable changed;
   absl::flat_hash_map<std::uint32_t, NamedModule> modules;  // by FileId
   OpenModules open;                                         // the reading thread's while it is busy
-  std::vector<Wanted> queue;                                // hottest last
-  std::vector<Wanted> awaiting;                             // a server has been asked for their debug files
-  std::size_t answers_seen = 0;                             // of servers, when `awaiting` was looked at
+  std::vector<Wanted> queue;
+  absl::flat_hash_map<std::uint32_t, Nanoseconds> time_of_users;  // that reading their files took
+  std::vector<Wanted> awaiting;  // a server has been asked for their debug files
+  std::size_t answers_seen = 0;  // of servers, when `awaiting` was looked at
   bool is_busy = false;
   bool is_stopping = false;
   bool has_stopped = false;
@@ -203,15 +215,35 @@ void SourceReader::Work::read_module(ModuleReader& reader, Wanted& wanted,
   module.source.problem = reader.problem().empty() ? server_problem : reader.problem();
 }
 
-Result<bool> SourceReader::Work::read_file(Wanted& wanted, DebugFileFinder& finder,
-                                           DebuginfodClient* servers) {
-  return guard.read(ReadingThread::debug_info, *wanted.file, FileUse::debug_info, [&]() -> Result<bool> {
+Result<SourceReader::Work::Outcome> SourceReader::Work::read_file(Wanted& wanted, DebugFileFinder& finder,
+                                                                  DebuginfodClient* servers) {
+  return guard.read(ReadingThread::debug_info, *wanted.file, FileUse::debug_info, [&]() -> Result<Outcome> {
     auto& reader = open[to_int(wanted.id)];
-    if (!reader) reader = std::make_unique<ModuleReader>(wanted.file, finder, guard.limits);
-    if (servers != nullptr && ask_servers(*servers, *reader, wanted)) return false;
+    ReadLimits limits = guard.limits;
+    if (wanted.needs_scratch) limits.scratch = &*scratch;
+    if (!reader) reader = std::make_unique<ModuleReader>(wanted.file, finder, limits);
+    if (servers != nullptr && ask_servers(*servers, *reader, wanted)) return Outcome::awaits_server;
+    wanted.needs_scratch = wanted.needs_scratch || (reader->needs_scratch() && scratch.has_value());
+    if (wanted.needs_scratch && limits.scratch == nullptr) return Outcome::awaits_turn;
     read_module(*reader, wanted, servers != nullptr ? server_problem(*servers, *reader) : "");
-    return true;
+    return Outcome::read;
   });
+}
+
+// Unpacking onto a disk takes seconds and comes last. Before that it is the turn of the user whose files have
+// taken the least time, so that many or large ones delay nobody else's; of these, the hottest file.
+SourceReader::Wanted SourceReader::Work::take_next() {
+  const auto order = [this](const Wanted& wanted) {
+    const auto time = time_of_users.find(user_of(wanted));
+    return std::tuple(wanted.needs_scratch, time != time_of_users.end() ? time->second : Nanoseconds(0),
+                      -wanted.weight);
+  };
+  const auto next =
+      std::min_element(queue.begin(), queue.end(),
+                       [&](const Wanted& left, const Wanted& right) { return order(left) < order(right); });
+  Wanted wanted = std::move(*next);
+  queue.erase(next);
+  return wanted;
 }
 
 void SourceReader::Work::refuse(const Wanted& wanted, const Error& error) {
@@ -246,17 +278,19 @@ void SourceReader::Work::run() {
   while (true) {
     wait_for_work(lock, servers ? &*servers : nullptr);
     if (is_stopping) break;
-    Wanted wanted = std::move(queue.back());
-    queue.pop_back();
+    Wanted wanted = take_next();
     is_busy = true;
     lock.unlock();
-    const auto was_read = read_file(wanted, finder, servers ? &*servers : nullptr);
-    const bool is_awaited = was_read && !*was_read;
-    if (!was_read) refuse(wanted, was_read.error());
-    if (!was_read || is_awaited) open.erase(to_int(wanted.id));  // what is awaited is opened again, with more
+    const Nanoseconds began = monotonic_now();
+    const auto outcome = read_file(wanted, finder, servers ? &*servers : nullptr);
+    if (!outcome) refuse(wanted, outcome.error());
+    // What is awaited is opened again, with more.
+    if (!outcome || *outcome != Outcome::read) open.erase(to_int(wanted.id));
     close_beyond_budget(open);
     lock.lock();
-    if (is_awaited) awaiting.push_back(std::move(wanted));
+    time_of_users[user_of(wanted)] += monotonic_now() - began;
+    if (outcome && *outcome == Outcome::awaits_server) awaiting.push_back(std::move(wanted));
+    if (outcome && *outcome == Outcome::awaits_turn) queue.push_back(std::move(wanted));
     is_busy = false;
     changed.notify_all();
   }
@@ -292,8 +326,6 @@ void SourceReader::read(std::vector<Wanted> wanted, Deadline deadline) {
     std::erase_if(work_->awaiting, [&](const Wanted& awaited) { return awaited.id == one.id; });
     if (!module.has_nothing && !one.addresses.empty()) work_->queue.push_back(one);
   }
-  std::stable_sort(work_->queue.begin(), work_->queue.end(),
-                   [](const Wanted& left, const Wanted& right) { return left.weight < right.weight; });
   if (!work_->queue.empty() && !thread_.joinable()) thread_ = std::thread([work = work_] { work->run(); });
   work_->changed.notify_all();
   work_->changed.wait_until(lock, deadline, [this] { return work_->is_done(); });

@@ -29,6 +29,7 @@ class SourceReader {
     std::shared_ptr<const CodeFile> file;
     std::vector<std::uint64_t> addresses;  // hottest first
     std::int64_t weight = 0;
+    bool needs_scratch = false;  // found out when it was opened
   };
 
   // Where the names of a file come from, for people.

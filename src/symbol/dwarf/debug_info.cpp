@@ -46,6 +46,10 @@ class DebugInfo::Reader {
     return file_.memory_bytes() + (supplementary_ ? supplementary_->memory_bytes() : 0) +
            (index_ ? index_->memory_bytes() : 0) + calls_.memory_bytes();
   }
+  void drop_pages() const {
+    file_.drop_pages();
+    if (supplementary_) supplementary_->drop_pages();
+  }
 
  private:
   // Grouped by unit, in the order of the units' first addresses.
@@ -101,6 +105,10 @@ Result<DebugInfo> DebugInfo::open(const ElfFile& file, DebugFileSource& others, 
   return DebugInfo(std::move(reader));
 }
 
+std::uint64_t DebugInfo::uncompressed_bytes(const ElfFile& file) {
+  return DwarfSections::uncompressed_bytes(file);
+}
+
 DebugInfo::DebugInfo(std::unique_ptr<Reader> reader) : reader_(std::move(reader)) {}
 DebugInfo::DebugInfo(DebugInfo&&) noexcept = default;
 DebugInfo& DebugInfo::operator=(DebugInfo&&) noexcept = default;
@@ -114,5 +122,7 @@ std::size_t DebugInfo::find(std::span<const std::uint64_t> addresses, const Take
 std::string_view DebugInfo::problem() const { return reader_->problem(); }
 
 std::size_t DebugInfo::memory_bytes() const { return reader_->memory_bytes(); }
+
+void DebugInfo::drop_pages() const { reader_->drop_pages(); }
 
 }  // namespace ddprof

@@ -34,6 +34,8 @@ class DebugInfo {
   using Take = std::function<void(std::uint64_t address, std::span<const SourceCall> calls)>;
   using KeepGoing = std::function<bool()>;
 
+  // How much memory, or room on a disk, what is packed in the file would take.
+  static std::uint64_t uncompressed_bytes(const ElfFile& file);
   // Fails with `not_found` when the file has no debug information, with `exhausted` when that would have to
   // be unpacked and is too large. `file` and `others` must outlive it.
   static Result<DebugInfo> open(const ElfFile& file, DebugFileSource& others, const ReadLimits& limits = {});
@@ -50,6 +52,8 @@ class DebugInfo {
   // What was wrong with what was read, for people: empty when nothing was.
   [[nodiscard]] std::string_view problem() const;
   [[nodiscard]] std::size_t memory_bytes() const;
+  // Gives back pages of what was unpacked onto a disk.
+  void drop_pages() const;
 
  private:
   class Reader;

@@ -37,6 +37,7 @@ class DwarfFile {
 
   std::shared_ptr<const AbbreviationTable> abbreviations(std::uint64_t offset, const DwarfEncoding& encoding);
   [[nodiscard]] std::size_t memory_bytes() const;
+  void drop_pages() const { sections_.drop_pages(); }
 
  private:
   using TableKey = std::pair<std::uint64_t, DwarfEncoding>;

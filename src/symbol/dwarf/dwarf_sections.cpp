@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "elf/scratch.hpp"
+
 namespace ddprof {
 
 namespace {
@@ -45,23 +47,44 @@ DwarfSections::DwarfSections(const ElfFile& file, Kind kind, DwarfProblem& probl
   }
 }
 
+std::uint64_t DwarfSections::uncompressed_bytes(const ElfFile& file) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 1; i < file.section_count(); ++i) {
+    const auto section = file.section(i);
+    if (section && slot_of(section->name, Kind::whole)) sum += ElfFile::uncompressed_bytes(*section);
+  }
+  return sum;
+}
+
 std::span<const std::byte> DwarfSections::get(DwarfSection section) {
   Slot& slot = slots_[static_cast<std::size_t>(section)];
-  if (slot.is_pending) {
-    slot.is_pending = false;
-    auto inflated = file_->uncompressed(slot.header, budget_->bytes_left());
-    if (inflated.ok()) {
-      slot.inflated = std::move(inflated).value();
-      budget_->take_bytes(slot.inflated.capacity());
-    } else if (inflated.error().code == ErrorCode::exhausted) {
-      problem_->note("{}: too large to read with --max-memory {}", inflated.error().message,
-                     budget_->limits().mebibytes());
-    } else {
-      problem_->note("{}", inflated.error().message);
-    }
-    slot.bytes = slot.inflated;
-  }
+  if (!slot.is_pending) return slot.bytes;
+  slot.is_pending = false;
+  if (auto read = unpack(slot); !read) problem_->note("{}", read.error().message);
   return slot.bytes;
+}
+
+Result<void> DwarfSections::unpack(Slot& slot) {
+  Scratch* scratch = budget_->limits().scratch;
+  auto inflated = file_->uncompressed(slot.header, budget_->bytes_left());
+  if (inflated) {
+    slot.inflated = *std::move(inflated);
+    slot.bytes = slot.inflated;
+    budget_->take_bytes(slot.inflated.capacity());
+    return {};
+  }
+  if (inflated.error().code != ErrorCode::exhausted) return inflated.error();
+  if (scratch == nullptr) {
+    return make_error(ErrorCode::exhausted, "{}: too large to read with --max-memory {}",
+                      inflated.error().message, budget_->limits().mebibytes());
+  }
+  slot.on_disk = TRY(file_->uncompressed(slot.header, *scratch));
+  slot.bytes = slot.on_disk.bytes();
+  return {};
+}
+
+void DwarfSections::drop_pages() const {
+  for (const Slot& slot : slots_) slot.on_disk.drop_pages();
 }
 
 std::size_t DwarfSections::memory_bytes() const {

@@ -36,20 +36,29 @@ class DwarfSections {
   DwarfSections(const DwarfSections&) = delete;
   DwarfSections& operator=(const DwarfSections&) = delete;
 
+  // What all compressed ones would be, unpacked.
+  static std::uint64_t uncompressed_bytes(const ElfFile& file);
+
   // Empty when the file has no such section, or it is too large when it is unpacked.
   [[nodiscard]] std::span<const std::byte> get(DwarfSection section);
   [[nodiscard]] std::size_t memory_bytes() const;
+  // Gives back pages of what was unpacked onto a disk.
+  void drop_pages() const;
 
  private:
-  const ElfFile* file_;
-  DwarfProblem* problem_;
-  WorkBudget* budget_;
   struct Slot {
     ElfSection header;
     std::vector<std::byte> inflated;
+    MappedRegion on_disk;  // instead, where that would not fit
     std::span<const std::byte> bytes;
     bool is_pending = false;  // compressed, not yet asked for
   };
+
+  Result<void> unpack(Slot& slot);
+
+  const ElfFile* file_;
+  DwarfProblem* problem_;
+  WorkBudget* budget_;
   std::array<Slot, kDwarfSectionCount> slots_;
 };
 
