@@ -3,6 +3,7 @@
 #include <sys/sysmacros.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace ddprof {
@@ -32,9 +33,12 @@ std::optional<Mount> parse_line(std::string_view line) {
   const std::size_t colon = device.find(':');
   if (!major || colon == std::string_view::npos || mount.point.empty()) return std::nullopt;
   mount.device = ::makedev(*major, number_at(device.substr(colon + 1)).value_or(0));
-  constexpr std::string_view kServer = "user_id=";
-  const std::size_t type = line.find(" - fuse");
-  const std::size_t server = type == std::string_view::npos ? type : line.find(kServer, type);
+  constexpr std::string_view kBeforeType = " - ", kServer = "user_id=";
+  const std::size_t separator = line.find(kBeforeType);
+  if (separator == std::string_view::npos) return mount;
+  line.remove_prefix(separator + kBeforeType.size());
+  mount.type = take_word(line);
+  const std::size_t server = mount.type.starts_with("fuse") ? line.find(kServer) : std::string_view::npos;
   if (server != std::string_view::npos) mount.server = number_at(line.substr(server + kServer.size()));
   return mount;
 }
@@ -46,6 +50,15 @@ void for_each_mount(std::string_view mountinfo, Take take) {
     mountinfo.remove_prefix(std::min(mountinfo.size(), line.size() + 1));
     if (const auto mount = parse_line(line)) take(*mount);
   }
+}
+
+bool is_local(std::string_view type) {
+  static constexpr std::array<std::string_view, 27> kLocal = {
+      "binfmt_misc", "bpf",      "btrfs",    "cgroup",  "cgroup2", "configfs", "debugfs",
+      "devpts",      "devtmpfs", "efivarfs", "ext2",    "ext3",    "ext4",     "fusectl",
+      "hugetlbfs",   "mqueue",   "nsfs",     "overlay", "proc",    "pstore",   "ramfs",
+      "securityfs",  "squashfs", "sysfs",    "tmpfs",   "tracefs", "xfs"};
+  return std::find(kLocal.begin(), kLocal.end(), type) != kLocal.end();
 }
 
 bool is_below(std::string_view path, std::string_view folder) {
@@ -71,6 +84,13 @@ std::optional<Mount> find_mount_of_device(std::uint64_t device, std::string_view
     if (mount.device == device) found = mount;
   });
   return found;
+}
+
+bool may_hang(std::string_view mountinfo) {
+  bool is_any_local = false, is_any_other = false;
+  for_each_mount(mountinfo,
+                 [&](const Mount& mount) { (is_local(mount.type) ? is_any_local : is_any_other) = true; });
+  return is_any_other || !is_any_local;
 }
 
 }  // namespace ddprof

@@ -73,7 +73,7 @@ constexpr std::chrono::milliseconds kPlacePatience(2000);
 
 // What the user has to correct, before anything is started.
 Result<void> check_places(const Options& options, const std::string& directory) {
-  const auto checked = call_apart(kPlacePatience, [&] { return check_output(options, directory); });
+  const auto checked = ask_file_system(kPlacePatience, [&] { return check_output(options, directory); });
   if (!checked) return does_not_answer("write " + (options.output.empty() ? directory : options.output));
   if (!*checked) return checked->error();
   return Journal(options, directory).check();
@@ -81,7 +81,7 @@ Result<void> check_places(const Options& options, const std::string& directory) 
 
 // Without a spool on a file system that hangs.
 Options with_possible_spool(Options options, const std::string& directory) {
-  const auto checked = call_apart(kPlacePatience, [&] { return check_spool(options, directory); });
+  const auto checked = ask_file_system(kPlacePatience, [&] { return check_spool(options, directory); });
   if (checked && (checked->ok() || checked->error().code != ErrorCode::exhausted)) return options;
   say_error(with_hint(checked ? checked->error() : does_not_answer("open the folder of requests that wait"),
                       "--spool-dir DIR; until then, what no peer takes is lost"));

@@ -187,7 +187,7 @@ std::string kept_notice(const Options& options, Pid target, const RunStamp& stam
 Result<void> settle_output(Options& options) {
   constexpr std::chrono::milliseconds kPatience(1500);  // a program may wait for it
   if (options.output.empty() || is_directory(options.output)) return {};
-  const auto is_folder = call_apart(kPatience, [&]() -> Result<void> {
+  const auto is_folder = ask_file_system(kPatience, [&]() -> Result<void> {
     std::error_code unknown;  // in a folder that we may not enter: who writes there will say so
     if (std::filesystem::is_directory(options.output, unknown)) return {};
     return make_error(ErrorCode::not_found, "{} is no folder", options.output);

@@ -69,7 +69,7 @@ Journal::Journal(const Options& options, const std::string& directory)
 
 Result<void> Journal::check() const {
   if (place_ != Place::file) return {};
-  const auto checked = call_apart(kStartPatience, [this] { return check_log(path_); });
+  const auto checked = ask_file_system(kStartPatience, [this] { return check_log(path_); });
   if (checked && checked->ok()) return {};
   Error error = checked ? checked->error() : does_not_answer("open " + path_);
   error.message.insert(0, "--log-mode: ");
@@ -81,7 +81,7 @@ Result<void> Journal::check() const {
 void Journal::append(const std::string& line) const {
   const std::string text = fmt::format("{} ddprof[{}]: {}\n", timestamp(), ::getpid(), line);
   const auto append = [path = path_, text] { return append_line(path, text); };
-  const auto written = ::getpid() == starter_ ? call_apart(kPatience, append) : calls_.call(append);
+  const auto written = ::getpid() == starter_ ? ask_file_system(kPatience, append) : calls_.call(append);
   if (written && written->ok()) return;
   const Error error = written ? written->error() : does_not_answer("write " + path_);
   stream_.print(fmt::format("ddprof: {} (not in the log: {})\n", line, printable(error.message)));

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/mounts.hpp"
+#include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
 #include "runtime/detached_process.hpp"
 #include "runtime/standard_streams.hpp"
@@ -78,6 +80,12 @@ std::optional<Result<void>> call_apart(std::chrono::milliseconds patience,
   const std::size_t end = std::min(text->find(kHintBehind), text->size());
   return with_hint({static_cast<ErrorCode>((*text)[1] - '0'), text->substr(2, end - 2)},
                    end < text->size() ? text->substr(end + 1) : "");
+}
+
+std::optional<Result<void>> ask_file_system(std::chrono::milliseconds patience,
+                                            const std::function<Result<void>()>& work) {
+  const std::string mounts = read_file("/proc/self/mountinfo").value_or(std::string());
+  return may_hang(mounts) ? call_apart(patience, work) : work();
 }
 
 }  // namespace ddprof

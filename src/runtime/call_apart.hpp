@@ -15,4 +15,9 @@ namespace ddprof {
 std::optional<Result<void>> call_apart(std::chrono::milliseconds patience,
                                        const std::function<Result<void>()>& work);
 
+// The same where a file system is mounted that may hang. Elsewhere work() is called right here: the two forks
+// of the other way take a millisecond of each start.
+std::optional<Result<void>> ask_file_system(std::chrono::milliseconds patience,
+                                            const std::function<Result<void>()>& work);
+
 }  // namespace ddprof
