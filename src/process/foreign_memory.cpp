@@ -40,7 +40,7 @@ struct ForeignMemory::Helper {
   std::condition_variable changed;
   std::atomic<std::int32_t> tid{0};
   Work work;
-  std::vector<std::byte> bytes;  // the helper's from question to answer, then the caller's
+  Answer answer;  // the helper's from question to answer, then the caller's
   bool is_asked = false;
   bool is_answered = false;
   bool is_dismissed = false;
@@ -55,7 +55,7 @@ struct ForeignMemory::Helper {
       is_asked = false;
       const Work current = std::move(work);
       lock.unlock();
-      current(bytes);
+      current(answer);
       lock.lock();
       if (is_dismissed) break;
       is_answered = true;
@@ -87,9 +87,9 @@ std::size_t ForeignMemory::read_with_system_call(Pid pid, Address from, std::spa
 
 std::size_t ForeignMemory::read(Pid pid, Address from, std::span<std::byte> into) {
   const std::size_t size = into.size();
-  const auto answer = ask(pid, size, [read = read_, pid, from, size](std::vector<std::byte>& bytes) {
-    bytes.resize(size);
-    bytes.resize(std::min(read(pid, from, bytes), size));
+  const auto answer = ask(pid, size, [read = read_, pid, from, size](Answer& out) {
+    if (out.buffer.size() < size) out.buffer.resize(size);
+    out.size = std::min(read(pid, from, std::span(out.buffer).first(size)), size);
   });
   if (!answer || answer->empty()) return 0;
   std::memcpy(into.data(), answer->data(), answer->size());
@@ -98,13 +98,15 @@ std::size_t ForeignMemory::read(Pid pid, Address from, std::span<std::byte> into
 
 Result<std::string> ForeignMemory::read_file(Pid pid, const std::string& name, std::size_t max_bytes) {
   const std::string path = fmt::format("/proc/{}/{}", to_int(pid), name);
+  if (!user_of(pid)) return make_error(ErrorCode::not_found, "read {}: the process has ended", path);
   auto failure = std::make_shared<std::optional<Error>>();
-  const auto answer = ask(pid, 0, [path, max_bytes, failure](std::vector<std::byte>& bytes) {
+  const auto answer = ask(pid, 0, [path, max_bytes, failure](Answer& out) {
     auto text = ddprof::read_file(path, max_bytes);
     if (!text.ok()) *failure = text.error();
     const std::string content = std::move(text).value_or("");
     const auto view = std::as_bytes(std::span(content));
-    bytes.assign(view.begin(), view.end());
+    out.buffer.assign(view.begin(), view.end());
+    out.size = view.size();
   });
   if (!answer) return make_error(ErrorCode::exhausted, "read {}: its memory is not read", path);
   if (*failure) return std::move(**failure);
@@ -135,7 +137,7 @@ std::optional<std::span<const std::byte>> ForeignMemory::ask(Pid pid, std::size_
   const Nanoseconds answered_at = monotonic_now();
   user.bytes += bytes;
   user.waited += answered_at - asked_at;
-  if (is_answered) return helper_->bytes;
+  if (is_answered) return std::span(helper_->answer.buffer).first(helper_->answer.size);
   helper_->dismiss();
   hung_.push_back({std::exchange(helper_, nullptr), *number});
   given_up_.insert(to_int(pid));
@@ -170,9 +172,9 @@ bool ForeignMemory::may_read(std::uint32_t number, User& user, std::size_t bytes
     user.bytes = 0;
     user.waited = {};
   }
-  if (now < user.blocked_until || user.waited > limits_.waiting_per_second ||
-      user.bytes + bytes > limits_.bytes_per_second)
-    return false;
+  const bool has_used_it_up =
+      user.waited > limits_.waiting_per_second || user.bytes + bytes > limits_.bytes_per_second;
+  if (now < user.blocked_until || (has_used_it_up && number != limits_.own_user)) return false;
   if (!hung_.empty()) forget_returned();
   return hung_.empty() || (hung_.size() < limits_.hung_of_all && hung_of(number) < limits_.hung);
 }

@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstddef>
@@ -33,7 +34,8 @@ class ForeignMemory {
     // For a helper that waits for a page. Rings of samples hold more than that.
     std::chrono::milliseconds patience{50};
     std::chrono::milliseconds longest_patience{1000};  // for one that waits for a CPU
-    // Of all processes of one user.
+    // Of all processes of one user other than this one, which costs no one else anything.
+    std::optional<std::uint32_t> own_user = ::geteuid();
     std::uint64_t bytes_per_second = std::uint64_t{32} << 20U;
     std::chrono::milliseconds waiting_per_second{100};
     std::size_t hung = 2;
@@ -49,7 +51,8 @@ class ForeignMemory {
 
   // Fills the front of `into` with what is readable from `from` on; returns how many bytes that was.
   std::size_t read(Pid pid, Address from, std::span<std::byte> into);
-  // A file of /proc/PID that the process can write by writing its memory: "environ".
+  // A file of /proc/PID that the process can write by writing its memory, or whose reader waits for a lock
+  // that the process may hold while it waits for a page: "environ", "maps". `exhausted`: not now.
   Result<std::string> read_file(Pid pid, const std::string& name, std::size_t max_bytes);
 
   // The process has ended, or is another program now.
@@ -73,7 +76,11 @@ class ForeignMemory {
     std::shared_ptr<Helper> helper;
     std::uint32_t user = 0;
   };
-  using Work = std::function<void(std::vector<std::byte>& into)>;
+  struct Answer {
+    std::vector<std::byte> buffer;  // only ever grows: what is read over need not be zeroed before
+    std::size_t size = 0;
+  };
+  using Work = std::function<void(Answer& into)>;
 
   // Nothing: it may not be read, or did not answer in time. The bytes are valid until the next call.
   std::optional<std::span<const std::byte>> ask(Pid pid, std::size_t bytes, Work work);

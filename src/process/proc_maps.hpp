@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -8,6 +9,9 @@
 #include "base/ids.hpp"
 
 namespace ddprof {
+
+// Several times what vm.max_map_count allows by default.
+inline constexpr std::size_t kMaxMapsBytes = std::size_t{64} << 20U;
 
 // One line of /proc/PID/maps. `path` points into the text that was parsed.
 struct ProcMapsLine {

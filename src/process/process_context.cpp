@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 
-#include "base/read_file.hpp"
 #include "encode/proto/otlp_fields.hpp"
 #include "encode/proto/wire_reader.hpp"
 #include "process/proc_maps.hpp"
@@ -177,7 +176,7 @@ std::optional<ProcessContext> read_process_context(Pid pid, ForeignMemory& memor
 }
 
 std::optional<PublishedContext> read_published_context(Pid pid, ForeignMemory& memory) {
-  const auto maps = read_file(fmt::format("/proc/{}/maps", to_int(pid)));
+  const auto maps = memory.read_file(pid, "maps", kMaxMapsBytes);
   const auto at = maps ? find_process_context(*maps) : std::nullopt;
   constexpr int kAttempts = 3;  // it may be updated while we read
   for (int attempt = 0; at && attempt < kAttempts; ++attempt) {

@@ -157,8 +157,8 @@ void ProcessTable::exit(Pid pid, Tid tid) {
 
 bool ProcessTable::backfill(Process& process) {
   if (process.is_backfilled) return false;
-  process.is_backfilled = true;
-  auto text = read_file(fmt::format("/proc/{}/maps", to_int(process.pid)));
+  const auto text = memory_.read_file(process.pid, "maps", kMaxMapsBytes);
+  process.is_backfilled = text.ok() || text.error().code != ErrorCode::exhausted;  // else it may be later
   if (!text) return false;
   // Mappings are listed by address, where libraries can come first.
   std::error_code ignored;
