@@ -29,6 +29,7 @@ struct OuterFrame {
 // What is known of the outer frames of one thread, for stacks that are deeper than the bytes the kernel
 // copied.
 //
+// clang-format off
 // A return address stays in its slot until the thread returns through it. Hence three kinds of evidence for a
 // frame above the end of a copy that was taken at time t:
 //
@@ -38,16 +39,15 @@ struct OuterFrame {
 //                         either: what lies there now lay there at t. (After a return the words stay until
 //                         other calls write over them, so a walk that leads nowhere is not believed.)
 //   with live memory      the step was recorded from bytes read at or before t (by a copy, or by a live
-//   read), and
-//                         live memory, read after t, still gives the very same step: same slot, return
-//                         address, stack and frame pointer. This must hold for *every* outer frame up to the
-//                         root. One mismatch means that the thread has returned past it in between, so
+//                         read), and live memory, read after t, still gives the very same step: same slot,
+//                         return address, stack and frame pointer. This must hold for *every* outer frame up
+//                         to the root. One mismatch means that the thread has returned past it in between, so
 //                         everything inward of it is in doubt too, and none of it is believed.
 //   without live memory   the outermost step inside of the copy equals a recorded one, and no sample since
-//   has shown
-//                         the thread to be further out (forget_below): then the recorded frames outward of it
-//                         are appended. No other sample is needed in between, so this is the weaker of the
-//                         two.
+//                         has shown the thread to be further out (forget_below): then the recorded frames
+//                         outward of it are appended. No other sample is needed in between, so this is the
+//                         weaker of the two.
+// clang-format on
 //
 // The limit of all: a thread that returns and calls down again by another path, between two samples, and
 // arrives with identical steps in the same slots, is not told apart. With live memory the whole outer chain

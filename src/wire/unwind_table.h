@@ -1,13 +1,15 @@
 /* The compact unwind table: what .eh_frame becomes. Plain C, no dependency: the compiler (src/unwind) writes
- * these bytes, the user-space executor reads them, and a BPF program will read the very same ones.
- *
- *   pages[i]          index of the first row of page i; page i covers ELF addresses
+ * these bytes, the user-space executor reads them, and a BPF program will read the very same ones. */
+/* clang-format off */
+/*   pages[i]          index of the first row of page i, which covers ELF addresses
  *                     [base + (i << page_shift), base + ((i + 1) << page_shift)); pages[page_count] ends the
- * last one rows[n]           sorted inside a page by pc_low; the first row of every page has pc_low 0 (the
- * governing row is repeated), so a look-up never leaves its page rules[row.rule]   from one dictionary shared
- * by all tables of this process
- *
- * Look-up: page = (pc - base) >> page_shift; low = (pc - base) & mask; last row of the page with pc_low <=
+ *                     last one
+ *   rows[n]           sorted inside a page by pc_low; the first row of every page has pc_low 0 (the governing
+ *                     row is repeated), so that a look-up never leaves its page
+ *   rules[row.rule]   from one dictionary shared by all tables of this process
+ */
+/* clang-format on */
+/* Look-up: page = (pc - base) >> page_shift; low = (pc - base) & mask; last row of the page with pc_low <=
  * low. */
 #ifndef DDPROF_WIRE_UNWIND_TABLE_H
 #define DDPROF_WIRE_UNWIND_TABLE_H
