@@ -111,7 +111,7 @@ Result<MappedRegion> copy_content(const FileRequest& request, int fd, std::size_
 Result<ForeignFile> open_foreign_file(const FileRequest& request) {
   const std::string name = name_of(request);
   const auto failed = [&name](const char* what) { return errno_error(errno, what + name); };
-  // Before we become somebody else, who may not follow the links in /proc.
+  // Before we become another user, who may not follow the links in /proc.
   UniqueFd root;
   if (!request.root.empty()) {
     root = UniqueFd(::open(request.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));

@@ -26,8 +26,8 @@ struct PrivateFile {
   Nanoseconds written{};  // Unix time
 };
 
-// A folder of files that only this user may read and write: caches, a spool. Somebody else's folder, or
-// somebody else's file in it, is not used. Several processes may use one at the same time: a reader finds the
+// A folder of files that only this user may read and write: caches, a spool. Another user's folder, or
+// another user's file in it, is not used. Several processes may use one at the same time: a reader finds the
 // old file or the new one, and who has the old one mapped keeps it. A file system that hangs makes calls
 // fail, after some seconds the first time, then at once until it is back.
 class PrivateFolder {
@@ -55,11 +55,11 @@ class PrivateFolder {
   Result<void> write_durably(const std::string& name, std::span<const std::byte> content) const;
   // A file without a name, which is gone when it is closed. Writing to it waits as long as the disk does.
   [[nodiscard]] Result<UniqueFd> unnamed_file() const;
-  // False when somebody else has removed it.
+  // False when another process has removed it.
   [[nodiscard]] bool remove(const std::string& name) const;
   // Whether files can be removed: not from a file system that is mounted for reading.
   [[nodiscard]] bool is_writable() const;
-  // Not once somebody has removed the folder: nothing can be put into it any more.
+  // Not once the folder has been removed: nothing can be put into it any more.
   [[nodiscard]] bool is_linked() const;
   // Those of this user, in no order. Those whose names begin with a dot are being written, or were when
   // a process crashed.

@@ -19,7 +19,7 @@ constexpr std::uint32_t kNoGroup = 65534;
 [[nodiscard]] inline UserRights rights_of_user(std::uint32_t user) { return {user, kNoGroup, {}}; }
 
 // From now on the calling thread, and no other, opens files as this user and without capabilities. A profiler
-// that may not become somebody else (no CAP_SETUID) stays its own user, without capabilities. False: neither
+// that may not become another user (no CAP_SETUID) stays its own user, without capabilities. False: neither
 // can be had, and the thread may still open what this user may not.
 [[nodiscard]] bool take_on(const UserRights& rights);
 

@@ -25,8 +25,8 @@ struct FileSums {
 
 using SumsByFile = std::map<StringIndex, FileSums>;
 
-// Sums for the lines of one function. All else is number 0, so that a leaf in another function is nobody's
-// self.
+// Sums for the lines of one function. All else is number 0, so that a leaf in another function belongs to
+// none self.
 SumsByFile sum_lines(const ReportView& view, std::uint32_t frame) {
   std::map<std::pair<StringIndex, std::int64_t>, std::uint32_t> index;
   SumsByFile files;

@@ -84,7 +84,7 @@ Options with_possible_spool(Options options, const std::string& directory) {
   const auto checked = ask_file_system(kPlacePatience, [&] { return check_spool(options, directory); });
   if (checked && (checked->ok() || checked->error().code != ErrorCode::exhausted)) return options;
   say_error(with_hint(checked ? checked->error() : does_not_answer("open the folder of requests that wait"),
-                      "--spool-dir DIR; until then, what no peer takes is lost"));
+                      "--spool-dir DIR; until then, what cannot be delivered is lost"));
   options.spool_dir = "none";
   return options;
 }

@@ -37,7 +37,7 @@ std::string name_of_target(const Options& options, Pid target) {
   return comm ? comm->substr(0, comm->rfind('\n')) : "process";
 }
 
-// Where profiles are kept when nobody said where.
+// Where profiles go by default.
 Result<std::string> state_directory() {
   std::string directory = user_folder("XDG_STATE_HOME", ".local/state");
   if (directory.empty()) {
@@ -163,8 +163,8 @@ std::unique_ptr<Destination> make_upload(Peer peer, const Options& options,
     if (spool) {
       upload.spool = std::move(spool).value();
     } else {
-      voice.say(
-          with_hint(std::move(spool).error(), "--spool-dir DIR; until then, what nobody takes is lost"));
+      voice.say(with_hint(std::move(spool).error(),
+                          "--spool-dir DIR; until then, what cannot be delivered is lost"));
     }
   }
   return std::make_unique<UploadDestination>(std::move(peer), std::move(upload));

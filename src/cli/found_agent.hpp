@@ -12,7 +12,7 @@
 
 namespace ddprof {
 
-// How this machine is asked for an agent that nobody named.
+// How this machine is asked for an agent that was not named.
 struct AgentProbe {
   std::function<bool(const std::string& path)> has_socket;
   std::function<bool(std::uint16_t port)> has_listener;  // at loopback

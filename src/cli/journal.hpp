@@ -22,8 +22,8 @@ class Journal {
   // `directory` is where relative names of files begin.
   Journal(const Options& options, const std::string& directory);
 
-  // Whether lines can be written: nobody should learn that after a week. Makes the file. A file system that
-  // hangs is an error.
+  // Whether lines can be written: the user should not learn it after a week. Makes the file. A file system
+  // that hangs is an error.
   [[nodiscard]] Result<void> check() const;
 
   // The user's own stream, if lines go there.

@@ -41,7 +41,7 @@ std::optional<std::string> find_variable(const EnvironmentLookup& environment, s
 
 struct ConfigChoice {
   std::string path;
-  std::string asked_by;  // empty: nobody, and the file need not exist
+  std::string asked_by;  // empty: by default, and the file need not exist
 };
 
 // Which file to read must be known before the layers are applied in order.

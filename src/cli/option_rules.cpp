@@ -55,7 +55,7 @@ Result<void> choose_command(Options& options) {
 
 bool is_allocation(const EventSpec& event) { return event.kind == EventSpec::Kind::allocation; }
 
-// Events by name win over those of a preset with the same name; a preset that nobody asked for is only used
+// Events by name win over those of a preset with the same name; a preset that was not asked for is only used
 // when there are no events.
 Result<std::vector<EventSpec>> gather_events(const Options& options) {
   std::vector<EventSpec> events;
@@ -171,7 +171,7 @@ Result<void> choose_period(Options& options) {
   return {};
 }
 
-// As with addresses: what somebody typed must be right.
+// As with addresses: what was typed must be right.
 Result<void> check_cpu_duration(Options& options) {
   const std::int64_t period = options.upload_period_seconds;
   if (options.cpu_duration_seconds.value_or(0) <= period) return {};
@@ -208,7 +208,7 @@ Result<void> check_filters(const Options& options) {
   return {};
 }
 
-// An address that somebody typed must be right. One that a whole cluster has in its environment may be meant
+// An address that was typed must be right. One that a whole cluster has in its environment may be meant
 // for others: it is told and left alone.
 Result<void> check_agent_url(Options& options) {
   if (options.url.empty() || options.agentless) return {};
@@ -223,7 +223,7 @@ Result<void> check_agent_url(Options& options) {
   return {};
 }
 
-// One that somebody typed must be right. With a wrong one in the environment the program runs all the same,
+// One that was typed must be right. With a wrong one in the environment the program runs all the same,
 // and no upload trusts anybody in its place.
 Result<void> check_ca_file(Options& options) {
   if (options.ca_file.empty()) return {};

@@ -46,7 +46,7 @@ Pid target_of(const Options& options) {
   return options.attached.pids.empty() ? Pid{::getpid()} : options.attached.pids.front();
 }
 
-// Naming and sending spread what they need over some of the period, in place of a burst that whoever runs
+// Naming and sending spread what they need over some of the period, in place of a burst that what runs
 // beside them would feel.
 void pace_naming(NamerOptions& naming, std::chrono::seconds period) {
   constexpr std::int64_t kMostRest = 9;  // a tenth of a core

@@ -35,7 +35,7 @@ std::string describe_event(const EventSpec& event) {
                      event.unit == "count" ? "events" : event.unit);
 }
 
-// In http://user:password@host/path?token, what is before the @ or after the ? is nobody's business.
+// In http://user:password@host/path?token, what is before the @ or after the ? is a secret.
 std::string without_secrets(std::string text) {
   if (const std::size_t query = text.find('?'); query != std::string::npos)
     text.replace(query + 1, text.size(), "****");

@@ -25,9 +25,9 @@ struct Binary {
 
 // Finds the files that debug information was moved to, where systems keep them: below the root of the target,
 // below our own, in the cache of debuginfod. Everything found must prove that it belongs to the binary: by
-// the same build id, or the checksum in the link, and by its owner: whoever wrote it could have written the
-// binary too, or is root, or us. Below our own root nothing but a build id is looked for on behalf of another
-// one, and names that a file holds are opened with the rights of who wrote that file.
+// the same build id, or the checksum in the link, and by its owner: the user who wrote it could have written
+// the binary too, or is root, or us. Below our own root nothing but a build id is looked for on behalf of
+// another one, and names that a file holds are opened with the rights of who wrote that file.
 class DebugFileFinder {
  public:
   // What was in the way is worth telling: files of another build, file systems that hang.

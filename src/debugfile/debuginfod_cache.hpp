@@ -48,7 +48,7 @@ class DebuginfodCache {
   Result<Arrival> begin(const BuildId& build_id) const;
   Result<void> note_absent(const BuildId& build_id) const;
 
-  // Once a day, removes what nobody has read for a week; both numbers are files in the folder.
+  // Once a day, removes what has not been read for a week; both numbers are files in the folder.
   void clean() const;
 
  private:

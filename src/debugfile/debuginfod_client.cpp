@@ -183,7 +183,7 @@ DebuginfodStatus DebuginfodClient::Worker::fetch(const BuildId& build_id) {
     case DebuginfodCache::Entry::present: {
       const auto file = open_foreign_file({.path = cache_.path_of(build_id)});
       if (file && check_arrival(file->fd.get(), build_id)) return {DebuginfodState::found, {}};
-      break;  // somebody has spoilt it: a new one will replace it
+      break;  // it was spoilt: a new one will replace it
     }
     case DebuginfodCache::Entry::none:
       break;
@@ -200,7 +200,7 @@ DebuginfodStatus DebuginfodClient::Worker::ask_servers(const BuildId& build_id) 
     if (status.state == DebuginfodState::found) return status;
     if (status.state == DebuginfodState::failed && reason.empty()) reason = std::move(status.reason);
   }
-  // Whoever did not answer may have it.
+  // A server that did not answer may have it.
   if (!reason.empty()) return failed_with(std::move(reason));
   static_cast<void>(cache_.note_absent(build_id));  // a hint for others; we know it now
   return {DebuginfodState::absent, {}};

@@ -17,7 +17,7 @@ enum class DebuginfodState {
   pending,
   found,   // in the cache folder, where the finder looks
   absent,  // no server has it
-  failed,  // nobody knows: servers that do not answer, or lie
+  failed,  // not known: servers that do not answer, or lie
 };
 
 struct DebuginfodStatus {
@@ -26,7 +26,7 @@ struct DebuginfodStatus {
 };
 
 // Asks debuginfod servers for debug files, on a thread of its own, one after the other, the ones that matter
-// most first. What arrives is a file in the cache folder and a status here; nobody needs to wait. For one
+// most first. What arrives is a file in the cache folder and a status here; no caller has to wait. For one
 // thread, next to its own.
 class DebuginfodClient {
  public:

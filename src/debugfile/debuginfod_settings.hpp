@@ -26,8 +26,8 @@ struct DebuginfodSettings {
 using Environment = std::function<const char*(const char*)>;
 
 // None unless DEBUGINFOD_URLS names servers and there is a place for what they send. The files in
-// /etc/debuginfod are for login shells, which put them into the variable: as elfutils' client, we ask nobody
-// whom the environment does not name. Build ids tell what runs here.
+// /etc/debuginfod are for login shells, which put them into the variable: as elfutils' client, we ask no
+// server whom the environment does not name. Build ids tell what runs here.
 std::optional<DebuginfodSettings> debuginfod_settings(const Environment& environment = ::getenv);
 
 }  // namespace ddprof

@@ -113,7 +113,7 @@ std::optional<ElfSection> ElfFile::section(std::size_t index) const {
   auto section = section_without_name(index);
   if (!section) return std::nullopt;
   section->name = load_bounded_string(section_names_, name_offset(index), kMaxSectionNameBytes + 1);
-  // One that goes on is nobody's.
+  // One that goes on is none.
   if (section->name.size() > kMaxSectionNameBytes) section->name = {};
   return section;
 }

@@ -15,7 +15,7 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(std::size_t bytes) : left_(bytes) {}
 
-  // False when there is not that much left; whoever asked then gives up.
+  // False when there is not that much left; the caller then gives up.
   [[nodiscard]] bool take(std::size_t bytes) {
     if (bytes > left_) return false;
     left_ -= bytes;

@@ -76,7 +76,7 @@ std::string_view otlp_frame_type(std::string_view path) {
     case FirefoxCategory::user:
       return path.empty() ? "" : "native";
     default:
-      return "";  // a compiler's code: of which language, nobody said
+      return "";  // a compiler's code: of which language is not told
   }
 }
 

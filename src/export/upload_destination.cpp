@@ -131,7 +131,7 @@ Result<Delivery> UploadDestination::keep_or_post(const Parcel& parcel, Clock::ti
 Result<std::string> UploadDestination::keep(const Parcel& parcel) {
   auto name = options_.spool->add(parcel);
   if (!name)
-    tell_once("spool", with_hint(make_error(name.error().code, "{}; what nobody takes is lost now",
+    tell_once("spool", with_hint(make_error(name.error().code, "{}; what cannot be delivered is lost now",
                                             name.error().message),
                                  "make room there, or name another place: --spool-dir DIR"));
   return name;

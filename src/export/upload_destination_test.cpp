@@ -334,7 +334,7 @@ TEST(UploadDestination, SaysThatNothingCanWaitAndHowToChangeThat) {
     EXPECT_THAT(sent.error().message, HasSubstr("answered 403"));
   }
   ASSERT_EQ(said.size(), 2U);
-  EXPECT_THAT(said[1].message, HasSubstr("what nobody takes is lost now"));
+  EXPECT_THAT(said[1].message, HasSubstr("what cannot be delivered is lost now"));
   EXPECT_THAT(said[1].hint, HasSubstr("--spool-dir"));
 }
 

@@ -42,7 +42,7 @@ using HttpSink = std::function<Result<void>(std::span<const std::byte>)>;
 // Gets `url`, over TLS when it says so, following redirections but never from https to http. An answer of any
 // status is an answer; the sink only sees the body of a 200. Blocks, but within the limits. Fails with
 // `failed` when the server does not answer as it should, with `exhausted` when the body is too large, with
-// `corrupt` when the answer is no HTTP or ends too early, with `permission_denied` when somebody must mend
+// `corrupt` when the answer is no HTTP or ends too early, with `permission_denied` when the user must mend
 // something first: a certificate, the address of a proxy.
 Result<HttpAnswer> http_get(std::string_view url, const HttpOptions& options, const HttpSink& sink);
 

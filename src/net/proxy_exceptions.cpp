@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-// Which hosts NO_PROXY means. Nobody has specified it; this is what curl and Go have in common, and where
+// Which hosts NO_PROXY means. It has no specification; this is what curl and Go have in common, and where
 // they differ, curl: "example.org" and ".example.org" both mean the name and all names below it.
 namespace ddprof {
 

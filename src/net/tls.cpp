@@ -152,7 +152,7 @@ class TlsStream final : public Stream {
   Result<void> receive(Deadline deadline) {
     std::array<std::byte, 16384> buffer;
     const std::size_t count = TRY(connection_->read_some(buffer, deadline));
-    // Without a farewell this may be somebody who cuts an answer short.
+    // Without a farewell an attacker may have cut the answer short.
     if (count == 0) return make_error(ErrorCode::failed, "TLS: closed in the middle");
     if (!std::exchange(has_received_, true) && !is_start_of_tls(buffer[0])) return not_tls_error();
     ::BIO_write(from_peer_, buffer.data(), static_cast<int>(count));

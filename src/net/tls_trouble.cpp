@@ -23,7 +23,7 @@ struct FreeNames {
   void operator()(GENERAL_NAMES* names) const { ::GENERAL_NAMES_free(names); }
 };
 
-// Whoever makes certificates chooses what is in them.
+// What is in a certificate is chosen by its maker.
 std::string harmless(std::string_view text) {
   std::string shown(text.substr(0, kMaxNameBytes));
   std::replace_if(
@@ -37,7 +37,7 @@ std::string common_name(const X509_NAME* name) {
     const int size = ::X509_NAME_get_text_by_NID(name, part, text.data(), static_cast<int>(text.size()));
     if (size > 0) return harmless({text.data(), static_cast<std::size_t>(size)});
   }
-  return "somebody without a name";
+  return "an issuer without a name";
 }
 
 std::string text_of(const GENERAL_NAME* name) {

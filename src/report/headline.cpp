@@ -327,7 +327,7 @@ class Payers {
     }
   }
 
-  // Whether most is spent by functions that are nobody's own, and in which module.
+  // Whether most is spent by functions outside of the program's own code, and in which module.
   bool is_foreign(Headline& result) const {
     std::int64_t foreign = 0;
     Tally<std::string_view> modules;

@@ -18,7 +18,7 @@ inline constexpr std::string_view kNamesComment = "names: ";
 struct ModuleRow {
   std::string path;      // "[no module]" for frames that belong to none
   std::string build_id;  // empty: unknown
-  std::string names;     // what named its frames; empty: nobody says
+  std::string names;     // what named its frames; empty: not told
   StackSum sum;
 };
 

@@ -171,7 +171,7 @@ bool is_foreign_name(std::string_view name, std::string_view file) {
                              "strlen", "strcmp", "_init", "_fini", "deregister_tm_clones", "frame_dummy"});
 }
 
-// Names that JIT compilers give to code that nobody wrote.
+// Names that JIT compilers give to code of their own.
 bool is_jit_runtime(const CodeName& code) {
   if (is_foreign_source(code.file)) return true;
   return starts_with_any(code.name,

@@ -119,7 +119,7 @@ std::string demangle_d(const std::string& name) {
 }
 
 // What compilers and linkers append to a name: "@plt", ".cold", ".part.0", ".llvm.123". C++'s reader knows
-// clones (it writes "[clone .cold]"), nobody knows "@plt" or "@@VERSION".
+// clones (it writes "[clone .cold]"), none of them knows "@plt" or "@@VERSION".
 std::size_t linker_suffix(std::string_view name) { return std::min(name.find('@'), name.size()); }
 
 // LLVM numbers local names that it had to make global when it optimised a whole program: that says nothing to

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kMaxSymbolSize = 0x7fffffff;
 
-// Nobody writes more than a few: what a file makes of nothing else is not searched each time.
+// Linkers write no more than a few: what a file makes of nothing else is not searched each time.
 std::size_t leading_underscores(std::string_view name) {
   constexpr std::size_t kMost = 16;
   return std::min({name.substr(0, kMost).find_first_not_of('_'), name.size(), kMost});

@@ -42,7 +42,7 @@ CodeRanges::CodeRanges(std::span<const ElfSegment> segments) {
     ranges_.push_back({segment.vaddr, segment.memsz});
   }
   end_ = begin_ + std::min(end_ - begin_, UnwindTableBuilder::kMaxSpan);
-  // Nobody links more than a few; a file made of thousands shall not slow down each FDE.
+  // Linkers make no more than a few; a file made of thousands shall not slow down each FDE.
   constexpr std::size_t kMaxRanges = 64;
   if (ranges_.size() > kMaxRanges) ranges_ = {{begin_, end_ - begin_}};
 }

@@ -117,7 +117,7 @@ std::optional<RulePart> resolve_fp(const Slot& slot) {
   switch (slot.place) {
     case Slot::Place::unchanged:
     case Slot::Place::undefined:
-      return RulePart{};  // nobody will ask for an undefined one: keep what we have
+      return RulePart{};  // an undefined one is not asked for: keep what we have
     case Slot::Place::at_cfa:
       return RulePart{DDPROF_FP_AT_CFA, 0, slot.value};
     case Slot::Place::at_fp:

@@ -10,7 +10,7 @@
 namespace ddprof {
 
 // What a few instructions give away about a frame for which no CFI exists. Only patterns that leave no doubt;
-// whoever uses an answer still checks that it leads to code.
+// the user of an answer still checks that it leads to code.
 
 // The caller's state, as offsets from the stack pointer of the innermost frame.
 struct ReturnHint {

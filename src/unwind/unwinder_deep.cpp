@@ -9,7 +9,7 @@ namespace {
 
 // Further above the copy there is no stack: a rule gave nonsense.
 constexpr std::uint64_t kMaxStackBytes = std::uint64_t{1} << 30;
-// A copy that is shorter than was asked for ends where the stack does, or at a page that nobody has touched
+// A copy that is shorter than was asked for ends where the stack does, or at a page that was not touched
 // yet: the kernel copies without loading pages. Large buffers have such pages.
 constexpr std::uint64_t kMaxUntouchedBytes = std::uint64_t{1} << 20;
 

@@ -117,7 +117,7 @@ inline bool UnwindWalk::go_to(const Caller& caller, How how) {
   by_frame_pointer_ = how == How::by_frame_pointer;
   // What a signal frame outside of the copy says about other registers is not confirmed by anything.
   registers_ = is_exact_ && !touched_live_ ? &interrupted_ : nullptr;
-  return pc != 0 || stop(StopReason::complete);  // nobody to return to: how some runtimes start a thread
+  return pc != 0 || stop(StopReason::complete);  // no caller to return to: how some runtimes start a thread
 }
 
 inline void UnwindWalk::emit(const Unwinder::Location& location, std::uint64_t address) {

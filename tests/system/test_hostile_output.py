@@ -293,7 +293,7 @@ class FullDisk(HostileTest):
         point, log = self.full(), self.path("full_spool.log")
         self.run_program("-o", log, "-U", "http://127.0.0.1:1", "--spool-dir", point + "/spool")
         self.wait_until_profiler_ends(60)
-        self.assertRegex(harness.read_text(log), r"%s/spool\S*: No space left on device; what nobody takes is lost" % point)
+        self.assertRegex(harness.read_text(log), r"%s/spool\S*: No space left on device; what cannot be delivered is lost" % point)
 
     def test_of_the_cache(self):
         point, path = self.full(), self.path("full_cache.pb.gz")

@@ -169,7 +169,7 @@ class Outage(harness.SystemTest):
             while True:
                 file.write(b"x" * 4096)
         harness.wait_for(lambda: len(run.said()) >= 2, 30, "a word about the disk")
-        self.assertRegex(run.said()[1], r"^write to %s/\S+: No space left on device; what nobody takes is lost now; try: .*--spool-dir" % small)
+        self.assertRegex(run.said()[1], r"^write to %s/\S+: No space left on device; what cannot be delivered is lost now; try: .*--spool-dir" % small)
         goal = receiver.requests + 12  # three for one that waits and three for the new one, at most: by then one was lost
         harness.wait_for(lambda: receiver.requests >= goal, 30, "some periods")
         is_down.clear()

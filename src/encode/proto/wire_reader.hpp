@@ -6,7 +6,7 @@
 
 namespace ddprof {
 
-// Reads the fields of one protobuf message from bytes that nobody vouches for. protozero asserts the wire
+// Reads the fields of one protobuf message from untrusted bytes. protozero asserts the wire
 // types and throws on bad bytes; here both are a failed() state that ends the message.
 class WireReader {
  public:

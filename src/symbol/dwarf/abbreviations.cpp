@@ -11,7 +11,7 @@ namespace {
 // abbreviations and attributes, those of whole programs in one unit some ten thousand.
 constexpr std::size_t kMaxParts = std::size_t{1} << 18U;
 
-// Numbers past 16 bits are nobody's: read as one that nobody knows.
+// Numbers past 16 bits are not in use: read as an unknown one.
 std::uint16_t narrow_code(std::uint64_t value) {
   return static_cast<std::uint16_t>(
       std::min<std::uint64_t>(value, std::numeric_limits<std::uint16_t>::max()));

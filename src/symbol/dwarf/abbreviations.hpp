@@ -18,7 +18,7 @@ struct AttributeSpec {
   std::int64_t implicit = 0;
 };
 
-// What an entry (DIE) is to somebody who looks for calls.
+// What an entry (DIE) is to a search for calls.
 enum class EntryKind : std::uint8_t {
   other,
   scope,     // gives its name to what it contains: a namespace

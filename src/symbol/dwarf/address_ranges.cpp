@@ -88,7 +88,7 @@ bool RangeList::next_new(AddressRange& range) {
         range.begin = cursor_.word(size);
         range.end = range.begin + cursor_.uleb();
         break;
-      default:  // the end, and what nobody knows
+      default:  // the end, and unknown kinds
         return false;
     }
     if (cursor_.failed()) return false;

@@ -10,7 +10,7 @@
 namespace ddprof {
 
 // The namespaces and classes around the entries of a unit. An entry does not know what it is in: this is only
-// built when somebody must know.
+// built when it is first needed.
 class ScopeIndex {
  public:
   static ScopeIndex build(const Unit& unit);

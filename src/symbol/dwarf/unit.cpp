@@ -18,7 +18,7 @@ std::optional<std::uint64_t> load_word(std::span<const std::byte> section, std::
   return value ? std::optional<std::uint64_t>(*value) : std::nullopt;
 }
 
-// Real names end long before. Somebody who points into the middle of a megabyte without an end shall not have
+// Real names end long before. A file that points into the middle of a megabyte without an end shall not have
 // all of it searched for each name.
 constexpr std::uint64_t kMaxTextBytes = std::uint64_t{1} << 16U;
 
