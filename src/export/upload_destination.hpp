@@ -28,7 +28,7 @@ struct UploadOptions {
 };
 
 // Posts each batch to a peer. What may pass is tried again, after a random pause that grows, or the one that
-// the peer asks for, if there is time before the next batch. What nobody took waits in the spool, and goes
+// the peer asks for, if there is time before the next batch. What was not taken waits in the spool, and goes
 // first when the peer is back: batches arrive in order, and so do the parcels of each. Who asked for a longer
 // pause gets it, in the spool.
 class UploadDestination final : public Destination {
