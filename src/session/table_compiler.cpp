@@ -11,6 +11,12 @@ namespace ddprof {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+bool is_large(const CodeFile& file) { return file.image.size() > TableCompiler::kSmallFile; }
+
+}  // namespace
+
 TableCompiler::~TableCompiler() {
   if (!thread_.joinable()) return;
   {
@@ -28,32 +34,44 @@ Result<UnwindTable> TableCompiler::read(ReadingThread reader, const CodeFile& fi
   });
 }
 
-Nanoseconds TableCompiler::waiting_left(Nanoseconds now) {
+Nanoseconds TableCompiler::waiting_left(const CodeFile& file, Nanoseconds now) {
   if (now - second_ >= 1s) {
     second_ = now;
-    waited_ = {};
+    waited_ = waited_for_large_ = {};
+    waited_for_.clear();
   }
-  return std::max(most_waiting_ - waited_, Nanoseconds(0));
+  const Nanoseconds half = most_waiting_ / 2;
+  Nanoseconds left = most_waiting_ - waited_;
+  if (is_large(file)) left = std::min(left, half - waited_for_large_);
+  if (file.owner != 0U) left = std::min(left, half - waited_for_[file.owner]);
+  return std::max(left, Nanoseconds(0));
+}
+
+void TableCompiler::count_waiting(const CodeFile& file, Nanoseconds began) {
+  const Nanoseconds waited = monotonic_now() - began;
+  waited_ += waited;
+  if (is_large(file)) waited_for_large_ += waited;
+  waited_for_[file.owner] += waited;
 }
 
 std::optional<Result<UnwindTable>> TableCompiler::compile(FileId id,
                                                           const std::shared_ptr<const CodeFile>& file,
                                                           RuleDictionary& rules) {
   const Nanoseconds began = monotonic_now();
-  const Nanoseconds left = waiting_left(began);
+  const Nanoseconds left = waiting_left(*file, began);
   auto known = posted_.find(id);
   std::shared_ptr<Job> job = known != posted_.end() ? known->second : nullptr;
-  const bool is_small = file->image.size() <= kSmallFile && left > Nanoseconds(0);
-  if (!job && !is_small) job = post(file);
+  const bool is_at_once = !is_large(*file) && left > Nanoseconds(0);
+  if (!job && !is_at_once) job = post(file);
   if (!job) {  // small, or there is no thread to be had
     auto table = read(ReadingThread::sampling, *file, rules);
-    waited_ += monotonic_now() - began;
+    count_waiting(*file, began);
     return table;
   }
   {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, left, [&] { return job->table.has_value(); });
-    waited_ += monotonic_now() - began;
+    count_waiting(*file, began);
     if (!job->table) {
       posted_[id] = std::move(job);
       return std::nullopt;
@@ -80,18 +98,30 @@ std::shared_ptr<TableCompiler::Job> TableCompiler::post(const std::shared_ptr<co
   return job;
 }
 
+std::shared_ptr<TableCompiler::Job> TableCompiler::take_job() {
+  const auto worked_for = [this](const Job& job) -> Nanoseconds { return worked_for_[job.file->owner]; };
+  const auto next = std::min_element(queue_.begin(), queue_.end(), [&](const auto& one, const auto& other) {
+    return worked_for(*one) < worked_for(*other);
+  });
+  std::shared_ptr<Job> job = std::move(*next);
+  queue_.erase(next);
+  return job;
+}
+
 void TableCompiler::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
     if (is_stopping_) return;
-    const std::shared_ptr<Job> job = std::move(queue_.front());
-    queue_.pop_front();
+    const std::shared_ptr<Job> job = take_job();
     lock.unlock();
+    const Nanoseconds began = monotonic_now();
     auto table = read(ReadingThread::compiling, *job->file, job->rules);
     job->file->image.drop_pages();  // .eh_frame is not needed any more
     lock.lock();
     job->table = std::move(table);
+    worked_for_[job->file->owner] += monotonic_now() - began;
+    if (queue_.empty()) worked_for_.clear();
     finished_.fetch_add(1, std::memory_order_release);
     changed_.notify_all();
   }

@@ -23,7 +23,9 @@ namespace ddprof {
 // Compiles unwind tables for the sampling thread. While that thread waits nothing empties the rings, and they
 // hold less than a second: many files, or one that takes long, would cost samples of every process. So it
 // waits at most `kMostWaiting` of each second; what takes longer is compiled meanwhile, and stacks end in
-// that file until its table is there.
+// that file until its table is there. Large files take at most half of that, and so do files of one owner
+// other than root; the thread serves the owner first for whom it has worked least. So the files of one user
+// do not delay those of another.
 class TableCompiler {
  public:
   static constexpr Nanoseconds kMostWaiting = std::chrono::milliseconds(300);
@@ -54,14 +56,20 @@ class TableCompiler {
 
   [[nodiscard]] Result<UnwindTable> read(ReadingThread reader, const CodeFile& file,
                                          RuleDictionary& rules) const;
-  [[nodiscard]] Nanoseconds waiting_left(Nanoseconds now);
+  using Owner = std::optional<std::uint32_t>;
+
+  [[nodiscard]] Nanoseconds waiting_left(const CodeFile& file, Nanoseconds now);
+  void count_waiting(const CodeFile& file, Nanoseconds began);
   std::shared_ptr<Job> post(const std::shared_ptr<const CodeFile>& file);
+  std::shared_ptr<Job> take_job();
   void run();
 
   FileGuard guard_;
   Nanoseconds most_waiting_;
-  Nanoseconds second_{};  // that `waited_` is of
+  Nanoseconds second_{};  // that what follows is of
   Nanoseconds waited_{};
+  Nanoseconds waited_for_large_{};
+  absl::flat_hash_map<Owner, Nanoseconds> waited_for_;
   absl::flat_hash_map<FileId, std::shared_ptr<Job>> posted_;  // and not taken yet
   std::thread thread_;                                        // started by the first that is large
   std::atomic<std::uint64_t> finished_{0};
@@ -69,6 +77,7 @@ class TableCompiler {
   std::mutex mutex_;  // guards what follows, and the tables of jobs
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> queue_;
+  absl::flat_hash_map<Owner, Nanoseconds> worked_for_;  // since the queue was last empty
   bool is_stopping_ = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <thread>
+#include <tuple>
 
 #include "base/clock.hpp"
 #include "base/unique_fd.hpp"
@@ -14,9 +15,9 @@ namespace ddprof {
 namespace {
 
 // This program: too large to be compiled at once.
-std::shared_ptr<const CodeFile> own_program() {
+std::shared_ptr<const CodeFile> own_program(std::optional<std::uint32_t> owner = {}) {
   const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  CodeFile file{.kind = CodeFile::Kind::elf, .path = "/proc/self/exe"};
+  CodeFile file{.kind = CodeFile::Kind::elf, .path = "/proc/self/exe", .owner = owner};
   file.image = MappedRegion::map_file(fd.get()).value_or({});
   file.elf = ElfFile::parse(file.image.bytes()).value();
   return std::make_shared<const CodeFile>(std::move(file));
@@ -64,6 +65,49 @@ TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
 TEST_F(TableCompilerTest, EndsWithWorkInItsQueue) {
   TableCompiler compiler({}, Nanoseconds(0));
   for (std::uint32_t id = 1; id < 4; ++id) EXPECT_FALSE(compiler.compile(FileId{id}, file_, rules_));
+}
+
+// What depends on when threads run is tried again: without the rule it would never be so.
+template <typename Try>
+bool succeeds_once(Try attempt) {
+  for (int left = 20; left > 0; --left) {
+    if (attempt()) return true;
+  }
+  return false;
+}
+
+TEST_F(TableCompilerTest, AnotherOwnersFileComesBeforeTheSecondOfOne) {
+  const auto other = own_program(1);
+  EXPECT_TRUE(succeeds_once([&] {
+    TableCompiler compiler({}, Nanoseconds(0));
+    std::ignore = compiler.compile(FileId{1}, file_, rules_);  // which the thread begins with
+    std::ignore = compiler.compile(FileId{2}, file_, rules_);
+    std::ignore = compiler.compile(FileId{3}, other, rules_);
+    while (compiler.finished() < 2) std::this_thread::yield();
+    return compiler.compile(FileId{3}, other, rules_).has_value();
+  }));
+}
+
+TEST_F(TableCompilerTest, LargeFilesLeaveTimeForSmallOnes) {
+  const auto small = std::make_shared<const CodeFile>(CodeFile{.owner = 0, .elf = file_->elf});
+  const auto large = own_program(0);
+  EXPECT_TRUE(succeeds_once([&] {
+    TableCompiler compiler({}, std::chrono::milliseconds(4));
+    for (std::uint32_t id = 1; id < 4; ++id) std::ignore = compiler.compile(FileId{id}, large, rules_);
+    return compiler.compile(FileId{4}, small, rules_).has_value();
+  }));
+}
+
+TEST_F(TableCompilerTest, FilesOfOneOwnerLeaveTimeForOthers) {
+  const auto of = [&](std::uint32_t owner) {
+    return std::make_shared<const CodeFile>(CodeFile{.owner = owner, .elf = file_->elf});
+  };
+  EXPECT_TRUE(succeeds_once([&] {
+    TableCompiler compiler({}, std::chrono::milliseconds(100));
+    std::uint32_t id = 1;
+    while (compiler.compile(FileId{id}, of(1), rules_)) ++id;
+    return compiler.compile(FileId{id + 1}, of(2), rules_).has_value();
+  }));
 }
 
 TEST_F(TableCompilerTest, ASuspectIsLeftAlone) {
