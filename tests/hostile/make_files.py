@@ -39,7 +39,7 @@ class Elf:
         self.sections.append((name, kind, flags, address, at, len(data) if size is None else size, link, info, entry))
         return len(self.sections) - 1
 
-    def write(self, path, names=None, shnum=None, segments=None):
+    def write(self, path, names=None, shnum=None, segments=None, entry=CODE):
         names_of, texts = [], b"\0"
         for name, *_ in self.sections:
             names_of.append(len(texts) if name else 0)
@@ -58,7 +58,7 @@ class Elf:
             phoff, phnum = segments
         shoff = self.put(table)
         count = len(self.sections) if shnum is None else shnum
-        header = EHDR.pack(IDENT, 3, 62, 1, CODE, phoff, shoff, 0, EHDR.size, PHDR.size, min(phnum, 0xffff), SHDR.size,
+        header = EHDR.pack(IDENT, 3, 62, 1, entry, phoff, shoff, 0, EHDR.size, PHDR.size, min(phnum, 0xffff), SHDR.size,
                            count if count < 0xff00 else 0, strings if strings < 0xff00 else 0xffff)
         with open(path, "wb") as file:
             for at, data in self.pieces:
@@ -132,7 +132,22 @@ def large_eh_frame(path):
     """.eh_frame of 3 GiB, nearly all of it not on the disk."""
     elf = Elf()
     elf.add(b".eh_frame", cie(), size=3 * GIB, flags=2)
-    elf.write(path)
+    elf.write(path, entry=0)  # not where stacks end
+
+
+def fde(at, section):
+    """For all code, `at` bytes into a section at this address, whose CIE is its first record."""
+    body = struct.pack("<I", at + 4) + struct.pack("<iI", CODE - (section + at + 8), 0x1000) + b"\0\0\0\0"
+    return struct.pack("<I", len(body)) + body
+
+
+def distant_eh_frame(path, offset=2 * MIB):
+    """An honest .eh_frame, far behind everything else in the file. Not one of HOSTILE."""
+    elf = Elf()
+    data = cie() + fde(len(cie()), offset)
+    elf.add(b".eh_frame", data, at=offset, address=offset, flags=2)
+    elf.pieces.append((offset, data))
+    elf.write(path, entry=0)
 
 
 def eh_frame_of_cies(path):

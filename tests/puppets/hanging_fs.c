@@ -3,8 +3,10 @@
 // and no libfuse.
 //
 // It answers "mounted" when it is there. A line "hang" on standard input makes it take requests and never
-// answer: who waits for one cannot be interrupted, not even by SIGKILL, as with a server that is gone. "go"
-// makes it answer again. At the end of its input, or when it is killed, all waiting calls fail.
+// answer: who waits for one cannot be interrupted, not even by SIGKILL, as with a server that is gone. "hang
+// OFFSET" does so with reads from that offset of a file on alone. "go" makes it answer again, and answers
+// the reads that wait since "hang OFFSET". At the end of its input, or when it is killed, all waiting calls
+// fail.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -20,12 +22,19 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MAX_FILES = 64, FIRST_NODE = 2, BUFFER_BYTES = 1 << 20 };
+enum { MAX_FILES = 64, MAX_WAITING = 64, FIRST_NODE = 2, BUFFER_BYTES = 1 << 20 };
 
 static char* names[MAX_FILES];
 static int files[MAX_FILES];
 static unsigned count;
 static int device;
+
+struct read_request {
+  struct fuse_in_header header;
+  struct fuse_read_in body;
+};
+static struct read_request waiting[MAX_WAITING];
+static unsigned waiting_count;
 
 static void reply(uint64_t unique, int error, const void* data, size_t bytes) {
   struct fuse_out_header header = {
@@ -39,6 +48,8 @@ static struct fuse_attr attributes_of(uint64_t node) {
   struct stat status;
   if (node >= FIRST_NODE && fstat(files[node - FIRST_NODE], &status) == 0) {
     attr.mode = S_IFREG | 0755;
+    attr.uid = status.st_uid;
+    attr.gid = status.st_gid;
     attr.size = (uint64_t)status.st_size;
     attr.blocks = (uint64_t)status.st_blocks;
   }
@@ -105,6 +116,20 @@ static void answer(const struct fuse_in_header* request, const void* body, char*
   }
 }
 
+// Whether the request is answered while reads from `offset` on hang: 0 stands for everything.
+static int is_answered(const void* request, uint64_t offset) {
+  const struct read_request* read = request;
+  if (offset == 0) return 0;
+  if (read->header.opcode != FUSE_READ || read->body.offset + read->body.size <= offset) return 1;
+  if (waiting_count < MAX_WAITING) waiting[waiting_count++] = *read;
+  return 0;
+}
+
+static void answer_waiting(char* buffer) {
+  for (unsigned i = 0; i < waiting_count; ++i) answer(&waiting[i].header, &waiting[i].body, buffer);
+  waiting_count = 0;
+}
+
 static void open_files(const char* folder) {
   DIR* listing = opendir(folder);
   struct dirent* entry;
@@ -131,14 +156,17 @@ int main(int argc, char** argv) {
   char* request = malloc(BUFFER_BYTES);
   char* buffer = malloc(BUFFER_BYTES);
   int hangs = 0, is_ready = 0;
+  uint64_t hangs_from = 0;
   while (1) {
     struct pollfd waiters[2] = {{.fd = device, .events = POLLIN}, {.fd = STDIN_FILENO, .events = POLLIN}};
     if (poll(waiters, 2, -1) < 0) break;
     if (waiters[0].revents & POLLERR) break;  // unmounted
     if (waiters[1].revents) {
-      char line[16] = "";
+      char line[32] = "";
       if (read(STDIN_FILENO, line, sizeof line - 1) <= 0) break;
       hangs = strncmp(line, "hang", 4) == 0;
+      hangs_from = hangs ? strtoull(line + 4, NULL, 10) : 0;
+      if (!hangs) answer_waiting(buffer);
       printf("%s", hangs ? "hangs\n" : "goes\n");
     }
     if (!(waiters[0].revents & POLLIN)) continue;
@@ -147,7 +175,7 @@ int main(int argc, char** argv) {
       break;
     }
     const struct fuse_in_header* header = (const struct fuse_in_header*)request;
-    if (!hangs) answer(header, request + sizeof *header, buffer);
+    if (!hangs || is_answered(request, hangs_from)) answer(header, request + sizeof *header, buffer);
     if (!is_ready && (is_ready = 1)) printf("mounted\n");
   }
   umount2(argv[1], MNT_DETACH);

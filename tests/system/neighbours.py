@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import subprocess
 
 import harness
@@ -34,6 +35,16 @@ def cpu_ns(pid):
     return (int(fields[11]) + int(fields[12])) * 10**9 // os.sysconf("SC_CLK_TCK")
 
 
+def waits_for_fuse(pid):
+    """Whether a thread of the process waits for the server of a FUSE mount."""
+    with contextlib.suppress(OSError):
+        for tid in os.listdir("/proc/%d/task" % pid):
+            with contextlib.suppress(OSError):
+                if "request_wait_answer" in harness.read_text("/proc/%d/task/%s/stack" % (pid, tid)):
+                    return True
+    return False
+
+
 def shares_of_split(profile, pid=None):
     """What the puppet `split` is seen to spend in its functions, of all that this process is seen to spend: [0.7, 0.2, 0.1] when names
     are right and nothing is missing. And that total."""
@@ -42,6 +53,16 @@ def shares_of_split(profile, pid=None):
                            (name is None or harness.Recording.has(sample, name)))
     total = of()
     return [of("spend_%d" % part) / total if total else 0.0 for part in (70, 20, 10)], total
+
+
+def is_whole_stack_of_split(sample):
+    """Whether it is one of `split` at work, from its functions to its start."""
+    return sample.stack[-1] == "_start" and any(name in sample.stack for name in ("spend_70", "spend_20", "spend_10"))
+
+
+def lost_samples(profile):
+    """What the profile says that is missing from it, of all processes."""
+    return int(re.search(r"samples, ([\d,]+) lost", "\n".join(profile.comments)).group(1).replace(",", ""))
 
 
 class HangingMount:
@@ -58,8 +79,9 @@ class HangingMount:
         self.process.stdin.write(word + "\n")
         assert self.process.stdout.readline() == answer + "\n"
 
-    def hang(self):
-        self.say("hang", "hangs")
+    def hang(self, offset=0):
+        """All calls; with an offset, the reads of what lies behind it in any file, until go()."""
+        self.say("hang %d" % offset, "hangs")
 
     def go(self):
         self.say("go", "goes")

@@ -18,16 +18,6 @@ LEFT_BEHIND = "is left behind"
 OTHER_USER = "[unsampled: became another user by set-user-ID exec]"
 
 
-def waits_for_fuse(pid):
-    """Whether a thread of the process waits for the server of a FUSE mount."""
-    with contextlib.suppress(OSError):
-        for tid in os.listdir("/proc/%d/task" % pid):
-            with contextlib.suppress(OSError):
-                if "request_wait_answer" in harness.read_text("/proc/%d/task/%s/stack" % (pid, tid)):
-                    return True
-    return False
-
-
 @unittest.skipUnless(harness.IS_ROOT, "needs root, to mount, and to be other users")
 class HangingMemory(harness.SystemTest):
     """A process of HOSTILE with a deep stack, whose outer frames are on a mount that hangs; nobody but HOSTILE may enter it."""
@@ -67,7 +57,7 @@ class HangingMemory(harness.SystemTest):
         with self.hanging_process(120) as hostile:
             profiler, path = self.start_profiler("-g", "-F", "199")
             with neighbours.running(neighbours.VICTIM, [self.puppet("split"), "1", "4"]) as victim:
-                harness.wait_for(lambda: any(waits_for_fuse(pid) for pid in harness.processes_of(self.binary)), 60, "a thread that hangs")
+                harness.wait_for(lambda: any(neighbours.waits_for_fuse(pid) for pid in harness.processes_of(self.binary)), 60, "a thread that hangs")
                 harness.wait_for(lambda: neighbours.cpu_ns(victim.pid) > 0 or victim.poll() is not None, 10, "the victim")
                 begun = neighbours.cpu_ns(victim.pid)
                 victim_pid, status = victim.pid, victim.wait(60)
