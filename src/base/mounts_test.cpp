@@ -13,7 +13,8 @@ const std::string kLocalMounts =
     "24 22 0:22 / /tmp rw - tmpfs tmpfs rw\n";
 
 TEST(Mounts, FindsTheMountOfAPath) {
-  const std::string mounts = kLocalMounts + "30 22 0:40 / /home/a rw - fuse.sshfs there: rw,user_id=1000,group_id=1000\n";
+  const std::string mounts =
+      kLocalMounts + "30 22 0:40 / /home/a rw - fuse.sshfs there: rw,user_id=1000,group_id=1000\n";
   EXPECT_FALSE(find_mount("/etc/passwd", mounts).has_value()) << "the root of all";
   EXPECT_FALSE(find_mount("/home/ab", mounts).has_value());
   const auto found = find_mount("/home/a/file", mounts);

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 
-
 namespace ddprof {
 
 namespace {
@@ -21,7 +20,8 @@ Result<void> check_room(int fd, std::uint64_t bytes) {
     return make_error(ErrorCode::exhausted, "unpack {} bytes: the cache folder is in memory", bytes);
   const std::uint64_t room = system.f_bavail * static_cast<std::uint64_t>(system.f_bsize) / kShare;
   if (bytes <= room) return {};
-  return make_error(ErrorCode::exhausted, "unpack {} bytes: the cache folder's disk has {} for that", bytes, room);
+  return make_error(ErrorCode::exhausted, "unpack {} bytes: the cache folder's disk has {} for that", bytes,
+                    room);
 }
 
 // What has been written is not left in the page cache, where it would take the place of what the target uses.

@@ -46,6 +46,7 @@ struct NamedModule {
   SourceReader::Source source;
   bool has_nothing = false;  // looking again would find nothing either
   bool is_kept = false;      // on disk: not where a debug file that comes later would tell more
+  std::size_t saved = 0;     // how many addresses the file on disk has
 };
 
 using OpenModules = absl::flat_hash_map<std::uint32_t, std::unique_ptr<ModuleReader>>;
@@ -92,7 +93,8 @@ struct SourceReader::Work {
   }
 
   NamedModule& module_of(const Wanted& wanted);
-  void save(const NamedModule& module) const;
+  // What is new; false when nothing is.
+  bool save(NamedModule& module) const;
   std::size_t count_unread(const Wanted& wanted);
   void trim_memory(const std::vector<Wanted>& in_use);
   void forget_except(const CodeFiles& files);
@@ -135,15 +137,18 @@ NamedModule& SourceReader::Work::module_of(const Wanted& wanted) {
   auto image = folder.read(key);
   if (!image) return module;
   module.names = CodeNames::from_image(*std::move(image), key).value_or({});
+  module.saved = module.names.size();
   if (module.names.size() != 0) module.source.description = "debug information, as kept from an earlier run";
   return module;
 }
 
-void SourceReader::Work::save(const NamedModule& module) const {
+bool SourceReader::Work::save(NamedModule& module) const {
   const std::string key = module.file->cache_key();
-  if (!folder.is_open() || !module.is_kept || key.empty() || !module.names.has_news()) return;
+  if (!folder.is_open() || !module.is_kept || key.empty() || module.names.size() == module.saved)
+    return false;
+  module.saved = module.names.size();
   // A disk without room costs the next run some time, and nothing else.
-  std::ignore = folder.write(key, module.names.image(key));
+  return folder.write(key, module.names.image(key)).ok();
 }
 
 std::size_t SourceReader::Work::count_unread(const Wanted& wanted) {
@@ -158,7 +163,7 @@ void SourceReader::Work::trim_memory(const std::vector<Wanted>& in_use) {
   std::size_t bytes = 0;
   for (const auto& [id, module] : modules) bytes += module.names.memory_bytes();
   if (bytes <= kMaxHeldNameBytes || is_busy) return;
-  absl::erase_if(modules, [&](const auto& entry) {
+  absl::erase_if(modules, [&](auto& entry) {
     const bool is_in_use = std::any_of(in_use.begin(), in_use.end(),
                                        [&](const Wanted& one) { return to_int(one.id) == entry.first; });
     if (!is_in_use) save(entry.second);
@@ -172,7 +177,7 @@ void SourceReader::Work::forget_except(const CodeFiles& files) {
   std::erase_if(queue, [&](const Wanted& one) { return is_gone(one.id); });
   std::erase_if(awaiting, [&](const Wanted& one) { return is_gone(one.id); });
   absl::erase_if(open, [&](const auto& entry) { return is_gone(static_cast<FileId>(entry.first)); });
-  absl::erase_if(modules, [&](const auto& entry) {
+  absl::erase_if(modules, [&](auto& entry) {
     if (!is_gone(static_cast<FileId>(entry.first))) return false;
     save(entry.second);
     return true;
@@ -310,10 +315,7 @@ SourceReader::~SourceReader() {
     const bool has_stopped = work_->changed.wait_for(lock, kMaxHang, [this] { return work_->has_stopped; });
     lock.unlock();
     has_stopped ? thread_.join() : thread_.detach();
-    lock.lock();
   }
-  for (const auto& [id, module] : work_->modules) work_->save(module);
-  if (work_->folder.is_open()) work_->folder.trim(kMaxFolderBytes);
 }
 
 void SourceReader::read(std::vector<Wanted> wanted, Deadline deadline) {
@@ -329,7 +331,13 @@ void SourceReader::read(std::vector<Wanted> wanted, Deadline deadline) {
   if (!work_->queue.empty() && !thread_.joinable()) thread_ = std::thread([work = work_] { work->run(); });
   work_->changed.notify_all();
   work_->changed.wait_until(lock, deadline, [this] { return work_->is_done(); });
-  for (const Wanted& one : wanted) work_->module_of(one).source.unread = work_->count_unread(one);
+  bool has_saved = false;  // now, as a worker may end at any time
+  for (const Wanted& one : wanted) {
+    NamedModule& module = work_->module_of(one);
+    module.source.unread = work_->count_unread(one);
+    has_saved = work_->save(module) || has_saved;
+  }
+  if (has_saved) work_->folder.trim(kMaxFolderBytes);
   work_->trim_memory(wanted);
 }
 

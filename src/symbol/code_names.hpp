@@ -52,7 +52,6 @@ class CodeNames {
     return added_.contains(address) || find_kept(address).has_value();
   }
 
-  [[nodiscard]] bool has_news() const { return !added_.empty(); }
   [[nodiscard]] std::size_t size() const { return added_.size() + kept_count_; }
   [[nodiscard]] std::size_t memory_bytes() const;
 

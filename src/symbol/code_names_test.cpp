@@ -53,7 +53,6 @@ TEST(CodeNames, TellsWhatIsKnownFromWhatWasNeverAsked) { expect_two_addresses(tw
 TEST(CodeNames, SurvivesAsAnImage) {
   auto names = CodeNames::from_image(region_of(two_addresses().image("key")), "key");
   ASSERT_TRUE(names.ok());
-  EXPECT_FALSE(names->has_news());
   EXPECT_EQ(names->size(), 2U);
   expect_two_addresses(*names);
 }
@@ -63,7 +62,6 @@ TEST(CodeNames, AddsToWhatAnImageHolds) {
   const SourceCall call{"", "late", "/src/late.c", 1, 0, 1};
   names->add(0x2000, {&call, 1});
   names->add(0x3000, {&call, 1});
-  EXPECT_TRUE(names->has_news());
   auto again = CodeNames::from_image(region_of(names->image("key")), "key");
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->size(), 3U);
