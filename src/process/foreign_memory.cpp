@@ -96,6 +96,12 @@ std::size_t ForeignMemory::read(Pid pid, Address from, std::span<std::byte> into
   return answer->size();
 }
 
+std::size_t ForeignMemory::read_stack(Pid pid, Address from, std::span<std::byte> into) {
+  const auto user = user_of(pid);
+  if (!user || user != limits_.own_user) return read(pid, from, into);
+  return std::min(read_(pid, from, into), into.size());
+}
+
 Result<std::string> ForeignMemory::read_file(Pid pid, const std::string& name, std::size_t max_bytes) {
   const std::string path = fmt::format("/proc/{}/{}", to_int(pid), name);
   if (!user_of(pid)) return make_error(ErrorCode::not_found, "read {}: the process has ended", path);

@@ -51,6 +51,9 @@ class ForeignMemory {
 
   // Fills the front of `into` with what is readable from `from` on; returns how many bytes that was.
   std::size_t read(Pid pid, Address from, std::span<std::byte> into);
+  // The same of a stack. Of a process of our own user it is read right here: that user has other ways to stop
+  // us, and deep stacks are read several times for each sample.
+  std::size_t read_stack(Pid pid, Address from, std::span<std::byte> into);
   // A file of /proc/PID that the process can write by writing its memory, or whose reader waits for a lock
   // that the process may hold while it waits for a page: "environ", "maps". `exhausted`: not now.
   Result<std::string> read_file(Pid pid, const std::string& name, std::size_t max_bytes);

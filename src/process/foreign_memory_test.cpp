@@ -90,6 +90,22 @@ TEST_F(ForeignMemoryTest, BlocksTheUserForAWhile) {
   EXPECT_EQ(hung_->reads, 1);
 }
 
+TEST_F(ForeignMemoryTest, ReadsStacksOfItsOwnUserWithoutTheHelper) {
+  for (const bool is_own : {true, false}) {
+    ForeignMemory::Limits limits;
+    if (!is_own) limits.own_user.reset();
+    std::thread::id reader;
+    ForeignMemory memory(limits, [&](Pid, Address, std::span<std::byte> into) {
+      reader = std::this_thread::get_id();
+      return into.size();
+    });
+    EXPECT_EQ(memory.read_stack(kThisProcess, {}, bytes_), bytes_.size());
+    EXPECT_EQ(reader == std::this_thread::get_id(), is_own);
+    EXPECT_EQ(memory.read(kThisProcess, {}, bytes_), bytes_.size());
+    EXPECT_NE(reader, std::this_thread::get_id());
+  }
+}
+
 TEST_F(ForeignMemoryTest, ReadsSoMuchOfOneUserInASecond) {
   ForeignMemory::Limits limits;
   limits.bytes_per_second = 100;
