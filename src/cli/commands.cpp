@@ -129,10 +129,7 @@ int run_profiling(const Options& given) {
   ProfilingRequest request = make_profiling_request(options);
   if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));
   if (has_program) return run_recorded(options.program, std::move(request));
-  const PerfTarget target = is_attaching(options)
-                                ? PerfTarget::processes(options.attached.pids, options.children)
-                                : PerfTarget::whole_host();
-  return run_attached(target, std::move(request));
+  return run_attached(running_target(options), std::move(request));
 }
 
 int find_and_profile(Options options) {

@@ -32,14 +32,6 @@ namespace ddprof {
 
 namespace {
 
-void choose_processes(const Options& options, SessionOptions& session) {
-  // It was found to be right when the options were read.
-  auto filter = ProcessFilter::parse(options.include, options.exclude);
-  if (filter && !filter->is_empty())
-    session.filter = std::make_shared<const ProcessFilter>(std::move(filter).value());
-  if (options.maximum_pids >= 0) session.max_processes = static_cast<std::size_t>(options.maximum_pids);
-}
-
 // A program that is wrapped takes over our own process.
 Pid target_of(const Options& options) {
   if (options.global) return Pid{};
@@ -213,6 +205,17 @@ std::string working_directory() {
   return std::filesystem::current_path(unknown).string();
 }
 
+Target running_target(const Options& options) {
+  if (is_attaching(options)) return Target::processes(options.attached.pids, options.children);
+  Target host = Target::whole_host();
+  // It was found to be right when the options were read.
+  auto filter = ProcessFilter::parse(options.include, options.exclude);
+  if (filter && !filter->is_empty())
+    host.filter = std::make_shared<const ProcessFilter>(std::move(filter).value());
+  if (options.maximum_pids >= 0) host.max_processes = static_cast<std::size_t>(options.maximum_pids);
+  return host;
+}
+
 PrivilegeLimits privilege_limits(const Options& options) { return {options.drop_caps, options.switch_user}; }
 
 ProfilingRequest make_profiling_request(const Options& options) {
@@ -230,7 +233,6 @@ ProfilingRequest make_profiling_request(const Options& options) {
   if (std::string kept = kept_notice(options, target_of(options), stamp); !kept.empty())
     request.session.notices.push_back(std::move(kept));
   request.session.service = options.service;
-  choose_processes(options, request.session);
   choose_cadence(options, request);
   if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {

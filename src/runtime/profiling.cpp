@@ -64,23 +64,22 @@ Result<void> apply_limits(const ProfilingRequest& request) {
   return {};
 }
 
-Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingRequest& request) {
+Result<PreparedProfiling> prepare(const Target& target, const ProfilingRequest& request) {
   PreparedProfiling prepared;
   prepared.collector = TRY(PerfCollector::open(target, request.perf));
-  if (target.kind == PerfTarget::Kind::about_to_exec)
-    prepared.charged = std::make_shared<ChargedTime>(target.root());
+  if (target.is_about_to_exec()) prepared.charged = std::make_shared<ChargedTime>(target.root());
   // All that needs rights is open. Without capabilities only its own user may look at the target; whether
   // that user can write profiles is seen here and not after the first period.
   if (request.privileges.drops_capabilities) {
     TRY(limit_privileges(request.privileges));
-    if (target.kind == PerfTarget::Kind::running)
+    if (target.kind == Target::Kind::running)
       for (const Pid pid : prepared.collector->processes()) TRY(check_may_look_at(pid));
   }
   prepared.destination = TRY(request.make_destination(target.root(), prepared.collector->samples_kernel()));
   return prepared;
 }
 
-SessionOptions session_options(const PreparedProfiling& prepared, const PerfTarget& target,
+SessionOptions session_options(const PreparedProfiling& prepared, const Target& target,
                                const ProfilingRequest& request) {
   SessionOptions options = request.session;
   options.events = request.perf.events;
@@ -89,8 +88,7 @@ SessionOptions session_options(const PreparedProfiling& prepared, const PerfTarg
     options.notices.emplace_back(
         "kernel functions have no names: those need CAP_SYSLOG, which --drop-caps gave up, or "
         "kernel.perf_event_paranoid <= 1 with kernel.kptr_restrict 0");
-  options.roots = target.pids;
-  options.is_started_by_us = target.kind == PerfTarget::Kind::about_to_exec;
+  options.target = target;
   // Whoever is not the target's parent asks /proc.
   if (!options.charged_cpu && prepared.charged) {
     options.charged_cpu = [charged = prepared.charged](std::int64_t counted, bool) {

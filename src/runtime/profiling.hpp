@@ -40,9 +40,9 @@ struct PreparedProfiling {
   std::shared_ptr<ChargedTime> charged;  // of a target that is not our child
 };
 
-Result<PreparedProfiling> prepare(const PerfTarget& target, const ProfilingRequest& request);
+Result<PreparedProfiling> prepare(const Target& target, const ProfilingRequest& request);
 // What the session of a worker needs to know beyond the request.
-SessionOptions session_options(const PreparedProfiling& prepared, const PerfTarget& target,
+SessionOptions session_options(const PreparedProfiling& prepared, const Target& target,
                                const ProfilingRequest& request);
 
 }  // namespace ddprof

@@ -147,7 +147,7 @@ class TargetSignals {
   }, quit_{}, terminate_{}, hang_up_{};
 };
 
-void supervise_child(PreparedProfiling& prepared, const PerfTarget& target, ProfilingRequest& request,
+void supervise_child(PreparedProfiling& prepared, const Target& target, ProfilingRequest& request,
                      SignalInbox& inbox, const ChildEnd& end) {
   auto supervisor = Supervisor::create(prepared, target, request, inbox);
   if (!supervisor) return request.say_error(supervisor.error());
@@ -188,7 +188,7 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
   }
   TargetSignals passing(child->pid);
   SignalInbox inbox({SIGCHLD, SIGUSR1});
-  PerfTarget target = PerfTarget::command(Pid{child->pid});
+  const Target target = Target::command(Pid{child->pid});
   auto limited = apply_limits(request);
   auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
@@ -208,7 +208,7 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
   return end_like(end.wait_status());
 }
 
-int run_attached(const PerfTarget& target, ProfilingRequest request) {
+int run_attached(const Target& target, ProfilingRequest request) {
   SignalInbox inbox({SIGINT, SIGTERM, SIGUSR1});
   auto limited = apply_limits(request);
   auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());

@@ -13,6 +13,6 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
 
 // `ddprof -p PID` and `ddprof -g`: in front until the target ends, the duration is over, or SIGINT or SIGTERM
 // comes.
-int run_attached(const PerfTarget& target, ProfilingRequest request);
+int run_attached(const Target& target, ProfilingRequest request);
 
 }  // namespace ddprof

@@ -40,13 +40,13 @@ Nanoseconds cpu_time(const rusage& usage) {
 
 }  // namespace
 
-Result<Supervisor> Supervisor::create(PreparedProfiling& prepared, const PerfTarget& target,
+Result<Supervisor> Supervisor::create(PreparedProfiling& prepared, const Target& target,
                                       const ProfilingRequest& request, SignalInbox& inbox) {
   MappedRegion memory = TRY(MappedRegion::map_anonymous_shared(sizeof(SharedState)));
   return Supervisor(prepared, target, request, inbox, std::move(memory));
 }
 
-Supervisor::Supervisor(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+Supervisor::Supervisor(PreparedProfiling& prepared, const Target& target, const ProfilingRequest& request,
                        SignalInbox& inbox, MappedRegion memory)
     : prepared_(prepared),
       target_(target),
@@ -249,7 +249,7 @@ void Supervisor::back_off() {
   while (monotonic_now() < until && !must_stop_) wait_for_news(until);
 }
 
-int supervise(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+int supervise(PreparedProfiling& prepared, const Target& target, const ProfilingRequest& request,
               SignalInbox& inbox) {
   auto supervisor = Supervisor::create(prepared, target, request, inbox);
   if (supervisor) return supervisor->run();

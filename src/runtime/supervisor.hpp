@@ -25,7 +25,7 @@ namespace ddprof {
 class Supervisor {
  public:
   // All outlive it. Nothing else may run in this process: it forks.
-  static Result<Supervisor> create(PreparedProfiling& prepared, const PerfTarget& target,
+  static Result<Supervisor> create(PreparedProfiling& prepared, const Target& target,
                                    const ProfilingRequest& request, SignalInbox& inbox);
 
   // True when the target has ended. Asked whenever a signal has come; after it the worker has to finish.
@@ -44,7 +44,7 @@ class Supervisor {
     std::string text;  // of a crash
   };
 
-  Supervisor(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+  Supervisor(PreparedProfiling& prepared, const Target& target, const ProfilingRequest& request,
              SignalInbox& inbox, MappedRegion memory);
 
   Result<void> start_worker();
@@ -65,7 +65,7 @@ class Supervisor {
   void back_off();
 
   PreparedProfiling& prepared_;
-  const PerfTarget& target_;
+  const Target& target_;
   const ProfilingRequest& request_;
   SignalInbox& inbox_;
   MappedRegion memory_;
@@ -83,7 +83,7 @@ class Supervisor {
 };
 
 // A supervisor from beginning to end. Returns the exit status.
-int supervise(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+int supervise(PreparedProfiling& prepared, const Target& target, const ProfilingRequest& request,
               SignalInbox& inbox);
 
 }  // namespace ddprof

@@ -92,7 +92,7 @@ void say_supervisor_is_gone(const ProfilingRequest& request) {
 
 }  // namespace
 
-void run_worker(PreparedProfiling& prepared, const PerfTarget& target, const ProfilingRequest& request,
+void run_worker(PreparedProfiling& prepared, const Target& target, const ProfilingRequest& request,
                 SharedState& shared, UniqueFd notes, pid_t supervisor) {
   leave_the_job();
   SignalInbox inbox({SIGTERM, SIGUSR1});

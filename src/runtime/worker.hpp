@@ -28,7 +28,7 @@ inline constexpr int kReplaceMe = 16;  // plus the WorkerEnd
 // The life of a worker, in a process of its own: reads the rings, unwinds, aggregates, names, exports. It
 // ends by itself when the target has ended, on SIGTERM, or when its supervisor dies; on SIGUSR1, or when it
 // has used up its budget, for a successor to go on. All signals are blocked when it is called.
-[[noreturn]] void run_worker(PreparedProfiling& prepared, const PerfTarget& target,
+[[noreturn]] void run_worker(PreparedProfiling& prepared, const Target& target,
                              const ProfilingRequest& request, SharedState& shared, UniqueFd notes,
                              pid_t supervisor);
 

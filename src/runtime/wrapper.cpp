@@ -61,10 +61,9 @@ void tell(int fd, std::string_view message) {
   reset_signals();
   let_go_of_the_users_descriptors(ready.get(), request);
   SignalInbox inbox({SIGTERM, SIGINT, SIGUSR1});
-  PerfTarget perf_target = PerfTarget::command(target);
+  const Target wrapped = Target::command(target);
   auto limited = apply_limits(request);
-  auto prepared =
-      limited ? prepare(perf_target, request) : Result<PreparedProfiling>(std::move(limited).error());
+  auto prepared = limited ? prepare(wrapped, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
     tell(ready.get(), prepared.error().message + kHintFollows + prepared.error().hint);
     ready.reset();  // by hand: a thread that hangs in a file system keeps descriptors open beyond our end
@@ -72,7 +71,7 @@ void tell(int fd, std::string_view message) {
   }
   tell(ready.get(), std::string(kReady) + prepared->destination->describe());
   ready.reset();
-  std::_Exit(supervise(*prepared, perf_target, request, inbox));
+  std::_Exit(supervise(*prepared, wrapped, request, inbox));
 }
 
 // Reads what the profiler has to say before the target starts: that it is ready, or why not.

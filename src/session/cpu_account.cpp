@@ -119,7 +119,7 @@ std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_fina
   bool needs_living = is_final || ledger_.unexplained(told_by_tasks) > 0;
   // What /proc says of a thread includes the pauses: then the rest is told by process.
   if (needs_living && estimated_ == 0 && !options_.window) living = thread_times_.read(processes_);
-  Pid root = options_.roots.empty() ? Pid{} : options_.roots.front();
+  const Pid root = options_.target.root();
   ThreadKey rest{root, static_cast<Tid>(to_int(root))};
   add_entries(ledger_.close_living(told_by_tasks, living, rest, is_final), aggregator);
   estimated_before_ += estimate;

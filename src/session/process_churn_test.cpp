@@ -152,7 +152,7 @@ TEST(ProcessChurn, ProcessesThatAreGoneLeaveNothingBehind) {
   SessionOptions options;
   options.events = {default_cpu_event()};
   options.period = std::chrono::seconds(0);  // a profile for every batch
-  options.max_processes = 100;
+  options.target.max_processes = 100;
   const std::atomic<bool> stop{false};
   Session(host, profiles, options).run(stop);
 

@@ -36,7 +36,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
                           monotonic_now() + options_.period.value_or(std::chrono::seconds(0)))),
       finisher_(destination, guarded(options_.naming), continuity_, options_.exit_timeout),
       cpu_budget_(options_.max_cpu),
-      idle_roots_(options_.is_started_by_us ? std::vector<Pid>() : options_.roots),
+      idle_roots_(options_.target.is_about_to_exec() ? std::vector<Pid>() : options_.target.pids),
       cadence_(options_.period, options_.window) {
   // What the kernel charges goes on in the pauses.
   if (cadence_.has_pauses()) options_.charged_cpu = nullptr;
@@ -52,7 +52,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
 
 Summary Session::run(const std::atomic<bool>& stop) {
   begin();
-  if (!options_.is_started_by_us) {
+  if (!options_.target.is_about_to_exec()) {
     for (const Pid pid : first_processes()) processes_.find_or_read(pid);
     idle_roots_.name(processes_);
   }

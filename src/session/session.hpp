@@ -53,7 +53,7 @@ class Session {
     if (cpu_) cpu_->add(event);
   }
 
-  [[nodiscard]] bool is_whole_host() const { return options_.roots.empty(); }
+  [[nodiscard]] bool is_whole_host() const { return options_.target.is_host(); }
   [[nodiscard]] FileGuard file_guard() const { return {{options_.max_memory}, &continuity_.suspects}; }
   [[nodiscard]] NamerOptions guarded(NamerOptions naming) const {
     naming.guard = file_guard();
@@ -82,7 +82,7 @@ class Session {
   FileRegistry files_{provider_};
   ProcessTable processes_{
       files_, is_whole_host() ? ProcessTable::Follows::whole_host : ProcessTable::Follows::one_target};
-  ProcessChoice choice_{processes_, {is_whole_host(), options_.filter, options_.max_processes}};
+  ProcessChoice choice_{processes_, {is_whole_host(), options_.target.filter, options_.target.max_processes}};
   CodeIndex code_{files_, file_guard()};
   StackBuilder stacks_;
   ThreadContexts contexts_;

@@ -3,15 +3,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "collect/collector.hpp"
 #include "collect/event_spec.hpp"
+#include "collect/target.hpp"
 #include "process/file_registry.hpp"
-#include "process/process_filter.hpp"
 #include "process/process_table.hpp"
 #include "session/continuity.hpp"
 #include "session/finisher.hpp"
@@ -23,8 +22,7 @@ namespace ddprof {
 
 struct SessionOptions {
   std::vector<EventSpec> events;  // as the collector was opened with
-  std::vector<Pid> roots;         // the processes that were started or attached to; none: the whole host
-  bool is_started_by_us = false;  // the root is about to exec: nothing of it needs to be read from /proc
+  Target target;
   bool samples_kernel = true;
   std::optional<std::chrono::seconds> period;  // close a profile this often; none: one for the whole run
   // Only so much of every period is looked at, from its beginning; none: all of it. The collector was opened
@@ -41,8 +39,6 @@ struct SessionOptions {
   std::function<bool()> is_replaced;
   Continuity* continuity = nullptr;  // shared by the workers of one run; none: there is only this one
   std::string service;
-  std::shared_ptr<const ProcessFilter> filter;  // of the whole host's processes; null: all
-  std::optional<std::size_t> max_processes;     // of the whole host, at once; none: no limit
   std::vector<std::string> notices;
   // CPU time that the kernel has charged to the target, where it can be asked for; given what the collector
   // counted.

@@ -41,8 +41,9 @@ void Session::begin() {
 
 // What no record tells the beginning of.
 std::vector<Pid> Session::first_processes() const {
-  std::vector<Pid> followed = options_.is_started_by_us ? std::vector<Pid>() : collector_.processes();
-  return followed.empty() ? options_.roots : followed;
+  std::vector<Pid> followed =
+      options_.target.is_about_to_exec() ? std::vector<Pid>() : collector_.processes();
+  return followed.empty() ? options_.target.pids : followed;
 }
 
 Result<void> Session::keep_cadence(Nanoseconds now, const EventHandler& dispatch) {

@@ -85,8 +85,7 @@ class SessionTest : public ::testing::Test {
  protected:
   SessionTest() {
     options.events = {default_cpu_event()};
-    options.roots = {kPid};
-    options.is_started_by_us = true;
+    options.target = Target::command(kPid);
   }
 
   static SampleEvent sample(Tid tid = kTid) {
@@ -258,7 +257,7 @@ TEST_F(SessionTest, WhatTheKernelChargesInPausesDoesNotCount) {
   options.period = std::chrono::seconds(3600);
   options.window = std::chrono::seconds(0);
   options.charged_cpu = [](std::int64_t counted, bool) { return counted + 100 * kPeriod; };
-  options.roots = {Pid{::getpid()}};
+  options.target = Target::command(Pid{::getpid()});
   collector.batches = {std::vector<CollectorEvent>(10, sample()), {}};
   collector.total = 10 * kPeriod;
   run();
@@ -268,8 +267,7 @@ TEST_F(SessionTest, WhatTheKernelChargesInPausesDoesNotCount) {
 }
 
 TEST_F(SessionTest, KnowsTheProcessesThatWereThereBefore) {
-  options.is_started_by_us = false;
-  options.roots = {Pid{::getppid()}};
+  options.target = Target::process(Pid{::getppid()});
   collector.followed = {Pid{::getppid()}, Pid{::getpid()}};
   SampleEvent of_child = sample(Tid{::gettid()});
   of_child.pid = Pid{::getpid()};

@@ -17,15 +17,15 @@ AttrRequest request_for(const EventSpec& spec, const EventPlan& plan, const Perf
 
 // A refusal to sample ourselves is told as one of what is wanted: whoever follows the hint for less meets the
 // next refusal.
-Error explain_for(const PerfTarget& target, const OpenFailure& failure) {
+Error explain_for(const Target& target, const OpenFailure& failure) {
   const bool is_refused = failure.error_number == EACCES || failure.error_number == EPERM;
-  if (!is_refused || target.kind == PerfTarget::Kind::about_to_exec) return explain(failure);
-  const std::int32_t task = target.kind == PerfTarget::Kind::everything ? kAllTasks : to_int(target.root());
+  if (!is_refused || target.is_about_to_exec()) return explain(failure);
+  const std::int32_t task = target.is_host() ? kAllTasks : to_int(target.root());
   return explain(gather_failure(failure.error_number, failure.what, task, failure.wants_kernel));
 }
 
 // Opens the event on the caller, giving up newer attributes until the kernel understands it.
-Result<void> probe_features(const EventSpec& spec, AttrRequest request, const PerfTarget& target,
+Result<void> probe_features(const EventSpec& spec, AttrRequest request, const Target& target,
                             EventPlan& plan) {
   request.side_band = true;
   while (true) {
@@ -65,14 +65,14 @@ Result<void> check_children(const EventSpec& probe, const PerfOptions& options, 
 }
 
 Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfOptions& options,
-                                const PerfTarget& target, EventPlan& plan) {
+                                const Target& target, EventPlan& plan) {
   if (spec.kind == EventSpec::Kind::tracepoint)
     spec.config = TRY(find_tracepoint_id(spec.tracepoint_group, spec.tracepoint_name));
   AttrRequest request = request_for(spec, plan, options);
   // Tracepoints fire inside the kernel: without it they would stay silent, so let the kernel say why not.
   if (spec.kind == EventSpec::Kind::tracepoint) request.kernel = true;
   request.side_band = plan.events.empty();
-  request.enable_on_exec = target.kind == PerfTarget::Kind::about_to_exec;
+  request.enable_on_exec = target.is_about_to_exec();
   auto probed = probe_features(spec, request, target, plan);
   if (!probed.ok()) return std::move(probed).error();
   request.features = plan.features;
@@ -90,7 +90,7 @@ Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfO
 
 }  // namespace
 
-Result<EventPlan> make_event_plan(const PerfOptions& options, const PerfTarget& target) {
+Result<EventPlan> make_event_plan(const PerfOptions& options, const Target& target) {
   EventPlan plan;
   auto is_ours = [](const EventSpec& spec) { return spec.kind != EventSpec::Kind::allocation; };
   EventSpec side_band = side_band_spec();

@@ -41,6 +41,6 @@ struct EventPlan {
   std::vector<std::string> notices;
 };
 
-Result<EventPlan> make_event_plan(const PerfOptions& options, const PerfTarget& target);
+Result<EventPlan> make_event_plan(const PerfOptions& options, const Target& target);
 
 }  // namespace ddprof

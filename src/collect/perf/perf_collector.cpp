@@ -38,8 +38,7 @@ Result<std::uint32_t> automatic_stack_bytes(const std::vector<EventSpec>& events
   return automatic_stack_bytes(input);
 }
 
-Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const PerfTarget& target,
-                                                           const PerfOptions& wanted) {
+Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const Target& target, const PerfOptions& wanted) {
   std::vector<int> cpus = TRY(online_cpus());
   PerfOptions options = wanted;
   if (options.stack_bytes == 0) options.stack_bytes = TRY(automatic_stack_bytes(options.events));
@@ -49,7 +48,7 @@ Result<std::unique_ptr<PerfCollector>> PerfCollector::open(const PerfTarget& tar
   RingSet rings = TRY(RingSet::open(cpus, plan.features, budget_for(plan, cpus.size())));
   // Totals are worth a little locked memory, but nothing depends on them.
   RingSet totals_rings;
-  if (target.kind != PerfTarget::Kind::everything) {
+  if (!target.is_host()) {
     constexpr std::size_t kTotalsPages = 64;  // four thousand ends of tasks
     auto opened = RingSet::open(cpus, plan.features, {.wanted_pages = kTotalsPages, .pages = kTotalsPages});
     if (opened.ok()) totals_rings = std::move(opened).value();

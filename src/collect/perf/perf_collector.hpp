@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -14,30 +13,9 @@
 #include "collect/collector.hpp"
 #include "collect/event_spec.hpp"
 #include "collect/perf/custody.hpp"
+#include "collect/target.hpp"
 
 namespace ddprof {
-
-// Whom to sample.
-struct PerfTarget {
-  enum class Kind : std::uint8_t {
-    about_to_exec,  // a process that will execve(); sampling starts with that call (the wrapper)
-    running,        // all threads of live processes, what they have started and what they will start (-p)
-    everything,     // every process on the host (-g)
-  };
-  Kind kind = Kind::everything;
-  std::vector<Pid> pids;     // those that were named, the most important one first; none for everything
-  bool has_children = true;  // false: the threads of the named processes, and nothing that they start
-
-  // What the whole target is called by.
-  [[nodiscard]] Pid root() const { return pids.empty() ? Pid{} : pids.front(); }
-
-  static PerfTarget command(Pid pid) { return {Kind::about_to_exec, {pid}}; }
-  static PerfTarget process(Pid pid) { return {Kind::running, {pid}}; }
-  static PerfTarget processes(std::vector<Pid> pids, bool has_children) {
-    return {Kind::running, std::move(pids), has_children};
-  }
-  static PerfTarget whole_host() { return {Kind::everything, {}}; }
-};
 
 // When per-CPU events (root, CAP_PERFMON or perf_event_paranoid <= 0) stand in for inherited per-task events.
 enum class PerCpuUse : std::uint8_t {
@@ -67,7 +45,7 @@ enum class PerfMode : std::uint8_t { per_task, per_cpu };
 // follow(), reclaim(), is_finished() and exact_total() itself.
 class PerfCollector : public Collector {
  public:
-  static Result<std::unique_ptr<PerfCollector>> open(const PerfTarget& target, const PerfOptions& options);
+  static Result<std::unique_ptr<PerfCollector>> open(const Target& target, const PerfOptions& options);
 
   // In the forked process, before anything else: goes on where the last one stopped.
   virtual Result<void> take_over(int wake_fd, NoteSender sender) = 0;

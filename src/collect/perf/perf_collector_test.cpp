@@ -172,7 +172,7 @@ TEST(PerfCollector, SamplesACommandFromItsExecOn) {
     burn(milliseconds(30));  // before exec: must not be seen
     ::execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", nullptr);
   });
-  OPEN_OR_SKIP(collector, PerfTarget::command(puppet.pid()), options_at(499));
+  OPEN_OR_SKIP(collector, Target::command(puppet.pid()), options_at(499));
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);
@@ -196,7 +196,7 @@ TEST(PerfCollector, AddsUpToWhatTheKernelCharged) {
   // sanitizers.
   constexpr std::int64_t kLastMoments = 10'000'000;
   Puppet puppet([] { burn(milliseconds(400)); });
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(99));
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(99));
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);
@@ -220,7 +220,7 @@ TEST(PerfCollector, KnowsTheExactTimeOfTasksTooShortToBeSampled) {
   });
   PerfOptions options = options_at(99);
   options.per_cpu = PerCpuUse::never;
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);
@@ -244,7 +244,7 @@ TEST(PerfCollector, SamplesEveryOneOfManyThreads) {
   puppet.go();
   PerfOptions options = options_at(999);
   options.stack_bytes = 1024;
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
   Seen seen;
   collect_until(collector, seen, [&] { return seen.sampled_by_tid.size() >= kThreads; });
   EXPECT_GE(seen.sampled_by_tid.size(), kThreads);
@@ -267,7 +267,7 @@ TEST(PerfCollector, SamplesNoThreadTwiceWhenThreadsComeAndGoWhileItAttaches) {
   puppet.go();
   PerfOptions options = options_at(999);
   options.per_cpu = PerCpuUse::never;
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
   Seen seen;
   collect_until(collector, seen, [&] { return seen.samples >= 100; });
   ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
@@ -282,7 +282,7 @@ TEST(PerfCollector, FollowsADaemonThatOutlivesItsParent) {
     burn(milliseconds(60));
     ::_exit(0);
   });
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(499));
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(499));
   Seen seen;
   puppet.go();
   puppet.wait_for_cpu_ns();
@@ -343,7 +343,7 @@ TEST(PerfCollector, SamplesChildrenThatWereThereBefore) {
     if (use == PerCpuUse::always && !may_sample_cpus()) continue;
     PerfOptions options = options_at(499);
     options.per_cpu = use;
-    OPEN_OR_SKIP(collector, PerfTarget::process(family.pid(0)), options);
+    OPEN_OR_SKIP(collector, Target::process(family.pid(0)), options);
     EXPECT_THAT(collector.processes(),
                 ::testing::UnorderedElementsAre(family.pid(0), family.pid(1), family.pid(2), family.pid(3)));
     Seen seen;
@@ -376,7 +376,7 @@ TEST(PerfCollector, SamplesTheNamedProcessesAlone) {
     if (use == PerCpuUse::always && !may_sample_cpus()) continue;
     PerfOptions options = options_at(499);
     options.per_cpu = use;
-    OPEN_OR_SKIP(collector, PerfTarget::processes({family.pid(0), family.pid(2)}, false), options);
+    OPEN_OR_SKIP(collector, Target::processes({family.pid(0), family.pid(2)}, false), options);
     EXPECT_THAT(collector.processes(), ::testing::UnorderedElementsAre(family.pid(0), family.pid(2)));
     Seen seen;
     collect_until(collector, seen, [&] { return seen.samples >= 50; });
@@ -390,7 +390,7 @@ TEST(PerfCollector, SamplesTheNamedProcessesAlone) {
 TEST(PerfCollector, EndsWhenTheLastOfSeveralProcessesHasEnded) {
   Puppet first([] { burn(milliseconds(20)); });
   Puppet second([] { burn(milliseconds(20)); });
-  OPEN_OR_SKIP(collector, PerfTarget::processes({first.pid(), second.pid()}, true), options_at(499));
+  OPEN_OR_SKIP(collector, Target::processes({first.pid(), second.pid()}, true), options_at(499));
   Seen seen;
   first.go();
   first.wait_for_cpu_ns();
@@ -407,7 +407,7 @@ TEST(PerfCollector, SkipsAProcessOfTheListThatIsGone) {
   if (gone == 0) ::_exit(0);
   ::waitpid(gone, nullptr, 0);
   Puppet puppet([] { burn(milliseconds(20)); });
-  OPEN_OR_SKIP(collector, PerfTarget::processes({Pid{gone}, puppet.pid()}, true), options_at(499));
+  OPEN_OR_SKIP(collector, Target::processes({Pid{gone}, puppet.pid()}, true), options_at(499));
   EXPECT_THAT(collector.processes(), ::testing::ElementsAre(puppet.pid()));
 }
 
@@ -436,7 +436,7 @@ TEST(PerfCollector, CountsNothingTwiceWhenProcessesAreForkedWhileItAttaches) {
   options.per_cpu = PerCpuUse::never;
   std::size_t tasks = 0, doubled = 0;
   for (int round = 0; round < 5; ++round) {
-    OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+    OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
     Seen seen;
     collect_until(collector, seen, [&] { return seen.samples >= 300; });
     ASSERT_TRUE(collector.drain(std::ref(seen)).ok());
@@ -466,7 +466,7 @@ void check_pauses(PerCpuUse per_cpu) {
   PerfOptions options = options_at(999);
   options.has_pauses = true;
   options.per_cpu = per_cpu;
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
   Seen seen;
   puppet.go();
   collect_until(collector, seen, [&] { return seen.samples >= 100; });
@@ -504,7 +504,7 @@ TEST(PerfCollector, PausesTheEventsOfCpusToo) {
 
 TEST(PerfCollector, WithoutPausesItDoesNotPause) {
   Puppet puppet([] {});
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(99));
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(99));
   EXPECT_FALSE(collector.pause([](const CollectorEvent&) {}).ok());
   EXPECT_FALSE(collector.paused_since());
 }
@@ -533,7 +533,7 @@ std::vector<CustodyNote> notes_of_a_worker_with_its_own_rings(PerfCollector& col
 
 TEST(PerfCollector, TakesEventsBackFromTheRingsOfAWorkerThatEnded) {
   Puppet puppet([] { burn(milliseconds(20'000)); });
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(499));
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(499));
   const std::vector<CustodyNote> notes = notes_of_a_worker_with_its_own_rings(collector);
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_EQ(notes[0].step, CustodyNote::Step::redirected);
@@ -550,7 +550,7 @@ TEST(PerfCollector, SaysThatAProcessDoesNotExist) {
   pid_t gone = ::fork();
   if (gone == 0) ::_exit(0);
   ::waitpid(gone, nullptr, 0);
-  auto collector = PerfCollector::open(PerfTarget::process(Pid{gone}), options_at(99));
+  auto collector = PerfCollector::open(Target::process(Pid{gone}), options_at(99));
   ASSERT_FALSE(collector.ok());
   if (collector.error().code == ErrorCode::permission_denied) GTEST_SKIP() << collector.error().message;
   EXPECT_EQ(collector.error().code, ErrorCode::not_found);
@@ -564,7 +564,7 @@ TEST(PerfCollector, DropsForeignProcessesWhenItSamplesCpus) {
   Puppet puppet([] { burn(milliseconds(100)); });
   PerfOptions options = options_at(499);
   options.per_cpu = PerCpuUse::always;
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options);
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);
@@ -580,7 +580,7 @@ TEST(PerfCollector, SamplesTheWholeHost) {
     GTEST_SKIP() << "sampling CPUs needs CAP_PERFMON or kernel.perf_event_paranoid <= 0";
   Puppet puppet([] { burn(milliseconds(60'000)); });
   puppet.go();
-  OPEN_OR_SKIP(collector, PerfTarget::whole_host(), options_at(499));
+  OPEN_OR_SKIP(collector, Target::whole_host(), options_at(499));
   Seen seen;
   collect_until(collector, seen, [&] { return seen.sampled_pids.contains(to_int(puppet.pid())); });
   EXPECT_TRUE(seen.sampled_pids.contains(to_int(puppet.pid())));
@@ -602,7 +602,7 @@ TEST(PerfCollector, ChangesToCpusUnderAForkStorm) {
       }
     }
   });
-  OPEN_OR_SKIP(collector, PerfTarget::process(puppet.pid()), options_at(99));
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(99));
   Seen seen;
   puppet.go();
   collect_to_end(collector, seen);

@@ -34,7 +34,7 @@ Nanoseconds time_between_samples(const EventPlan& plan) {
 
 }  // namespace
 
-PerfEngine::PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
+PerfEngine::PerfEngine(const Target& target, const PerfOptions& options, EventPlan plan, RingSet rings,
                        RingSet totals_rings, PerfClock clock)
     : target_(target),
       self_(Pid{::getpid()}),

@@ -31,7 +31,7 @@ namespace ddprof {
 // filtered by pid.
 class PerfEngine final : public PerfCollector {
  public:
-  PerfEngine(const PerfTarget& target, const PerfOptions& options, EventPlan plan, RingSet rings,
+  PerfEngine(const Target& target, const PerfOptions& options, EventPlan plan, RingSet rings,
              RingSet totals_rings, PerfClock clock);
 
   // perf_engine.cpp
@@ -63,7 +63,7 @@ class PerfEngine final : public PerfCollector {
  private:
   static constexpr std::uint32_t kSideBandPosition = 0;  // in the plan of a collector that has pauses
 
-  [[nodiscard]] bool follows_everything() const { return target_.kind == PerfTarget::Kind::everything; }
+  [[nodiscard]] bool follows_everything() const { return target_.is_host(); }
 
   void merge_rings(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now,
                    const EventHandler& handle);
@@ -101,7 +101,7 @@ class PerfEngine final : public PerfCollector {
   void disable_sampling();
   [[nodiscard]] bool is_paused() const { return paused_at_ != 0; }
 
-  PerfTarget target_;
+  Target target_;
   Pid self_;  // the process that opened this; it may be a child of the target
   PerCpuUse per_cpu_use_;
   int wake_fd_;  // borrowed

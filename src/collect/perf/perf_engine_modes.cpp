@@ -8,12 +8,12 @@ namespace ddprof {
 
 Result<void> PerfEngine::start() {
   switch (target_.kind) {
-    case PerfTarget::Kind::everything:
+    case Target::Kind::host:
       has_exact_total_ = false;
       return start_per_cpu("every process");
-    case PerfTarget::Kind::about_to_exec:
+    case Target::Kind::about_to_exec:
       return start_command();
-    case PerfTarget::Kind::running:
+    case Target::Kind::running:
       break;
   }
   return start_processes();
