@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/nearest.hpp"
+#include "collect/engines/engine_table.hpp"
 #include "encode/output_format.hpp"
 
 namespace ddprof {
@@ -59,7 +60,7 @@ const auto kRows = std::to_array<OptionRow>({
      .help = "keep the time of each sample: larger profiles, from which viewers draw what happened when",
      .default_note = "on for uploads to Datadog"},
     {.name = "engine", .slot = &Options::engine, .value = "NAME", .group = Group::sampling, .level = Level::extended,
-     .help = "how samples are taken", .choices = "auto perf"},
+     .help = "how samples are taken", .choices = engine_choices(), .hidden_choices = hidden_engine_choices()},
     {.name = "stack-sample-size", .environment = "DD_PROFILING_SAMPLE_STACK_USER",
      .slot = &Options::stack_sample_bytes, .value = "BYTES", .group = Group::sampling, .level = Level::extended,
      .help = "stack copied with each sample", .default_note = "65528 up to 250 Hz, less above or in small rings", .low = 8, .high = 65528, .multiple = 8},

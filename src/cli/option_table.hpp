@@ -22,7 +22,7 @@ namespace ddprof {
 using OptionSlot =
     std::variant<std::monostate, bool Options::*, std::string Options::*, std::int64_t Options::*,
                  std::optional<std::int64_t> Options::*, std::vector<std::string> Options::*,
-                 Engine Options::*, LogLevel Options::*, IntakeFormat Options::*>;
+                 LogLevel Options::*, IntakeFormat Options::*>;
 
 enum class OptionGroup : std::uint8_t {
   target,
@@ -52,9 +52,10 @@ struct OptionRow {
   OptionGroup group = OptionGroup::target;
   OptionLevel level = OptionLevel::basic;
   std::string_view help = {};
-  std::string_view default_note = {};  // when the default is not a plain value
-  std::string_view choices = {};       // allowed words, separated by spaces; for enums in their order
-  std::string_view suggestions = {};   // words with a meaning, separated by spaces; others are allowed too
+  std::string_view default_note = {};    // when the default is not a plain value
+  std::string_view choices = {};         // allowed words, separated by spaces; for enums in their order
+  std::string_view hidden_choices = {};  // how more of them may begin; of a text, and not shown
+  std::string_view suggestions = {};     // words with a meaning, separated by spaces; others are allowed too
   std::int64_t low = std::numeric_limits<std::int64_t>::min();
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   std::int64_t multiple = 1;

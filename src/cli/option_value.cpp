@@ -63,7 +63,10 @@ bool is_hexadecimal(std::string_view text) {
 }
 
 Result<void> check_text(const OptionRow& row, std::string_view text, const Origin& origin) {
-  if (!row.choices.empty()) {
+  const std::vector<std::string_view> hidden = split_words(row.hidden_choices);
+  const bool is_hidden = std::any_of(hidden.begin(), hidden.end(),
+                                     [&](std::string_view word) { return text.starts_with(word); });
+  if (!row.choices.empty() && !is_hidden) {
     if (auto choice = parse_choice(row, text, origin); !choice.ok()) return std::move(choice).error();
   }
   if (row.is_hexadecimal && !text.empty() && !is_hexadecimal(text)) {

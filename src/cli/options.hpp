@@ -50,7 +50,6 @@ enum class Command : std::uint8_t {
 }
 
 // In the order of the words in the option table.
-enum class Engine : std::uint8_t { automatic, perf };
 enum class LogLevel : std::uint8_t { debug, informational, notice, warning, error };
 
 // Where a value came from. Later kinds win over earlier ones.
@@ -90,7 +89,7 @@ struct Options {
   std::string preset = "default";
   std::optional<std::int64_t> frequency;  // already applied to `events`
   std::optional<std::int64_t> duration_seconds;
-  Engine engine = Engine::automatic;
+  std::string engine = "auto";
   std::optional<std::int64_t> stack_sample_bytes;  // none: by rate and room in the rings
   bool inlined_functions = true;
   bool disable_symbolization = false;

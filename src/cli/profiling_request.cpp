@@ -22,6 +22,7 @@
 #include "cli/report_answer.hpp"
 #include "cli/terminal.hpp"
 #include "cli/user_folder.hpp"
+#include "collect/engines/engine_table.hpp"
 #include "encode/display_text.hpp"
 #include "encode/output_format.hpp"
 #include "runtime/standard_streams.hpp"
@@ -65,14 +66,17 @@ void choose_cadence(const Options& options, ProfilingRequest& request) {
   if (options.cpu_duration_seconds.value_or(options.upload_period_seconds) == options.upload_period_seconds)
     return;
   session.window = std::chrono::seconds(*options.cpu_duration_seconds);
-  request.perf.has_pauses = true;
+  request.collecting.has_pauses = true;
 }
 
-PerfOptions make_perf_options(const Options& options) {
-  PerfOptions perf;
-  perf.events = options.events;
-  perf.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes.value_or(0));
-  return perf;
+// Its name was found to be one when the options were read.
+void set_engine(const Options& options, ProfilingRequest& request) {
+  auto chosen = choose_engine(options.engine);
+  request.collecting.events = options.events;
+  request.collecting.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes.value_or(0));
+  if (!chosen) return;
+  request.engine = std::move(chosen->engine);
+  request.collecting.source = chosen->source;
 }
 
 // Writes the first sample whose user stack is worth a test: complete and of some depth, or cut for a reason
@@ -220,7 +224,7 @@ PrivilegeLimits privilege_limits(const Options& options) { return {options.drop_
 
 ProfilingRequest make_profiling_request(const Options& options) {
   ProfilingRequest request;
-  request.perf = make_perf_options(options);
+  set_engine(options, request);
   bool is_in_front = options.command != Command::wrap;
   request.session.naming.is_enabled = !options.disable_symbolization && !options.remote_symbolization;
   request.session.naming.has_inlined_calls = options.inlined_functions;

@@ -8,7 +8,7 @@
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
 #include "cli/user_folder.hpp"
-#include "collect/perf/perf_collector.hpp"
+#include "collect/engines/engine_table.hpp"
 
 namespace ddprof {
 
@@ -68,6 +68,14 @@ std::string program_text(const Options& options) {
   return options.global ? "every process" : "-";
 }
 
+// As the engine chooses it; 0: it cannot.
+std::uint32_t automatic_stack_bytes(const Options& options) {
+  const auto chosen = choose_engine(options.engine);
+  if (!chosen) return 0;
+  const auto bytes = chosen->engine->automatic_stack_bytes(options.events);
+  return bytes ? *bytes : 0;
+}
+
 std::vector<Line> make_lines(const Options& options) {
   std::vector<Line> lines;
   lines.push_back({"(target)", program_text(options), ""});
@@ -107,8 +115,8 @@ Options with_automatic_values(Options options) {
     options.frequency = static_cast<std::int64_t>(clock->frequency);
     if (!options.event_texts.empty()) origin("frequency").detail = "of the event";
   }
-  if (auto bytes = automatic_stack_bytes(options.events); bytes && !options.stack_sample_bytes) {
-    options.stack_sample_bytes = *bytes;
+  if (const std::uint32_t bytes = automatic_stack_bytes(options); bytes != 0 && !options.stack_sample_bytes) {
+    options.stack_sample_bytes = bytes;
     origin("stack-sample-size").detail = "by the rate and the room in the rings";
   }
   const std::string state = user_folder("XDG_STATE_HOME", ".local/state");

@@ -16,6 +16,7 @@
 #include "base/registers.hpp"
 #include "base/result.hpp"
 #include "base/thread_variable.hpp"
+#include "base/unique_fd.hpp"
 
 namespace ddprof {
 
@@ -38,7 +39,10 @@ struct SampleEvent {
   std::uint32_t stack_requested = 0;   // how many bytes were asked for; stack.size() below it means that
                                        // the stack mapping ended there
   std::span<const std::uint64_t> kernel_chain{};  // leaf first, no context markers
-  std::span<const std::byte> thread_context{};    // the record that the thread had published; empty: none
+  // Run-time addresses, leaf first, callers by their return addresses, of an engine that unwinds itself.
+  // Empty: the stack is to be unwound from registers and bytes.
+  std::span<const std::uint64_t> user_chain{};
+  std::span<const std::byte> thread_context{};  // the record that the thread had published; empty: none
 };
 
 struct MapEvent {
@@ -120,6 +124,67 @@ struct CollectorCounters {
   std::uint64_t lost_contexts = 0;  // of threads: their ring was full
 };
 
+// What a collector follows, and what it could not have.
+struct CollectorScope {
+  std::vector<Pid> processes;  // that are followed now; records tell of later ones; none for the whole host
+  std::vector<Error>
+      refused;              // processes of the target that could not be attached to; the others are sampled
+  std::string kernel_need;  // what samples in the kernel would need; empty: ticks that hit it give samples
+
+  [[nodiscard]] bool samples_kernel() const { return kernel_need.empty(); }
+};
+
+// Abilities that a collector may have beside collecting.
+
+class Pausable {
+ public:
+  virtual ~Pausable() = default;
+  // Stops sampling and counting, and hands over what was sampled until then. Tasks that come and go, and what
+  // they map, are told all the same. A collector that is paused already stays so.
+  virtual Result<void> pause(const EventHandler& handle) = 0;
+  virtual Result<void> resume() = 0;
+  // Since when it has been paused, perhaps by another worker; none: it samples.
+  [[nodiscard]] virtual std::optional<Nanoseconds> paused_since() const = 0;
+};
+
+class RateControl {
+ public:
+  virtual ~RateControl() = default;
+  // Takes one sample for every `factor` that were asked for; each stands for so many more.
+  virtual void slow_down(std::uint32_t factor) = 0;
+  // Asks for samples to be handed over as soon as they are taken, at the price of a wake-up for each: deep
+  // stacks are completed from the target's memory, which must not have changed by then.
+  virtual void deliver_at_once() = 0;
+};
+
+class ThreadContextSource {
+ public:
+  virtual ~ThreadContextSource() = default;
+  // Samples of this process come with what its threads publish there. False: there is no room for one more
+  // process. Asked for Kind::none it forgets the process.
+  virtual bool read_thread_contexts(Pid pid, const ThreadVariable& variable) = 0;
+};
+
+// The process that opens a collector (the supervisor) may fork others to read it, one after the other
+// (workers), and keeps the same descriptors. A worker sends a note of what it opens, closes and changes, so
+// that its successor knows. What is in a note only the collector knows. The supervisor calls nothing but
+// follow(), reclaim(), is_finished() and exact_total() itself.
+class Handover {
+ public:
+  static constexpr std::size_t kMaxNoteBytes = 64;
+  // `fd` is -1 unless the note is about one. It stays the caller's.
+  using NoteSender = std::function<void(std::span<const std::byte> note, int fd)>;
+
+  virtual ~Handover() = default;
+  // In a worker, before anything else: goes on where the last one stopped. collect() returns early once
+  // `wake_fd` is readable, which is borrowed.
+  virtual Result<void> take_over(int wake_fd, NoteSender sender) = 0;
+  // In the supervisor: a note of a worker, which parses what strangers wrote and may be made to say anything.
+  virtual void follow(std::span<const std::byte> note, UniqueFd fd) = 0;
+  // In the supervisor: the worker has ended.
+  virtual void reclaim() = 0;
+};
+
 class Collector {
  public:
   virtual ~Collector() = default;
@@ -128,28 +193,8 @@ class Collector {
   virtual Result<void> collect(std::chrono::milliseconds timeout, const EventHandler& handle) = 0;
   // Hands over everything that is left; nothing newer can arrive.
   virtual Result<void> drain(const EventHandler& handle) = 0;
-  // Asks for samples to be handed over as soon as they are taken, at the price of a wake-up for each: deep
-  // stacks are completed from the target's memory, which must not have changed by then.
-  virtual void deliver_at_once() {}
-  // Takes one sample for every `factor` that were asked for; each stands for so many more.
-  virtual void slow_down(std::uint32_t factor) { (void)factor; }
-  // Stops sampling and counting, and hands over what was sampled until then. Tasks that come and go, and what
-  // they map, are told all the same. A collector that is paused already stays so.
-  virtual Result<void> pause(const EventHandler& handle) = 0;
-  virtual Result<void> resume() = 0;
-  // Since when it has been paused, perhaps by another worker; none: it samples.
-  [[nodiscard]] virtual std::optional<Nanoseconds> paused_since() const = 0;
-  // Whether samples can come with what their threads publish, and where the threads of a process do that.
-  // False: there is no room for one more process. Asked for Kind::none it forgets the process.
-  [[nodiscard]] virtual bool reads_thread_contexts() const { return false; }
-  virtual bool read_thread_contexts(Pid pid, const ThreadVariable& variable) {
-    (void)pid, (void)variable;
-    return false;
-  }
   // Exact value of event `event` over all tasks followed so far, living ones included; none if unknown (-g).
   virtual std::optional<std::int64_t> exact_total(std::uint32_t event) = 0;
-  // The processes that are followed now. Records tell of later ones. None for the whole host.
-  [[nodiscard]] virtual std::vector<Pid> processes() const { return {}; }
   // True once no followed task can produce samples any more (all have exited).
   virtual bool is_finished() = 0;
   [[nodiscard]] virtual CollectorCounters counters() const = 0;
@@ -157,6 +202,13 @@ class Collector {
   [[nodiscard]] virtual std::string describe() const = 0;
   // Things worth telling the user once: a ring that had to shrink, an event that needs privileges.
   [[nodiscard]] virtual std::vector<std::string> notices() const = 0;
+
+  [[nodiscard]] virtual CollectorScope scope() const { return {}; }
+  // Null where it has not the ability. Each is the collector itself.
+  virtual Pausable* pausable() { return nullptr; }
+  virtual RateControl* rate_control() { return nullptr; }
+  virtual ThreadContextSource* thread_contexts() { return nullptr; }
+  virtual Handover* handover() { return nullptr; }
 };
 
 }  // namespace ddprof

@@ -35,7 +35,7 @@ std::int64_t ChargedTime::at(std::int64_t counted) {
     last_counted_ = counted;
     return last_charged_;
   }
-  // Gone: what perf has counted since was charged in the same proportion.
+  // Gone: what was counted since was charged in the same proportion.
   if (last_counted_ <= 0 || last_charged_ <= 0) return counted;
   double ratio = static_cast<double>(last_charged_) / static_cast<double>(last_counted_);
   return last_charged_ + static_cast<std::int64_t>(

@@ -6,11 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <type_traits>
 
 namespace ddprof {
-
-static_assert(std::is_trivially_copyable_v<CustodyNote>);
 
 Result<NoteChannel> NoteChannel::open() {
   std::array<int, 2> ends{};
@@ -19,9 +16,8 @@ Result<NoteChannel> NoteChannel::open() {
   return NoteChannel{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-void send_note(int worker_end, const CustodyNote& note, int fd) {
-  CustodyNote copy = note;
-  iovec part{.iov_base = &copy, .iov_len = sizeof copy};
+void send_note(int worker_end, std::span<const std::byte> note, int fd) {
+  iovec part{.iov_base = const_cast<std::byte*>(note.data()), .iov_len = note.size()};  // it is only read
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -42,7 +38,7 @@ void send_note(int worker_end, const CustodyNote& note, int fd) {
 
 ReceivedNote receive_note(int supervisor_end) {
   ReceivedNote received;
-  iovec part{.iov_base = &received.note, .iov_len = sizeof received.note};
+  iovec part{.iov_base = received.bytes.data(), .iov_len = received.bytes.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -62,7 +58,8 @@ ReceivedNote receive_note(int supervisor_end) {
     std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
     received.fd = UniqueFd(fd);
   }
-  const bool is_note = size == static_cast<ssize_t>(sizeof received.note);
+  received.size = static_cast<std::size_t>(size);
+  const bool is_note = (message.msg_flags & MSG_TRUNC) == 0;
   received.kind = is_note ? ReceivedNote::Kind::note : ReceivedNote::Kind::nothing_yet;
   return received;
 }

@@ -1,15 +1,17 @@
 #pragma once
 
-#include <optional>
+#include <array>
+#include <cstddef>
+#include <span>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "collect/perf/custody.hpp"
+#include "collect/collector.hpp"
 
 namespace ddprof {
 
-// Carries custody notes, and the descriptors that belong to them, from a worker to its supervisor. The end of
-// file means that the worker is gone.
+// Carries the notes of a collector (Handover) and their descriptors from a worker to its supervisor. The end
+// of file means that the worker is gone.
 struct NoteChannel {
   UniqueFd supervisor_end;
   UniqueFd worker_end;
@@ -17,15 +19,18 @@ struct NoteChannel {
   static Result<NoteChannel> open();
 };
 
-void send_note(int worker_end, const CustodyNote& note, int fd);
+void send_note(int worker_end, std::span<const std::byte> note, int fd);
 
 struct ReceivedNote {
   enum class Kind { note, nothing_yet, closed };
   Kind kind = Kind::closed;
-  CustodyNote note;
+  std::array<std::byte, Handover::kMaxNoteBytes> bytes{};
+  std::size_t size = 0;
   UniqueFd fd;
+
+  [[nodiscard]] std::span<const std::byte> note() const { return std::span(bytes).first(size); }
 };
-// Does not wait. What is no note counts as nothing; an empty packet as the end of file.
+// Does not wait. What is too long for a note counts as nothing; an empty packet as the end of file.
 ReceivedNote receive_note(int supervisor_end);
 
 }  // namespace ddprof

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -44,18 +45,19 @@ class NoteChannelTest : public testing::Test {
 };
 
 TEST_F(NoteChannelTest, CarriesANoteAndItsDescriptor) {
-  send_note(channel_.worker_end.get(), {.step = CustodyNote::Step::retired, .tid = 7}, null_.get());
+  const auto sent = std::to_array({std::byte{7}, std::byte{0}, std::byte{9}});
+  send_note(channel_.worker_end.get(), sent, null_.get());
   const ReceivedNote received = receive();
   ASSERT_EQ(received.kind, ReceivedNote::Kind::note);
-  EXPECT_EQ(received.note.tid, 7);
+  EXPECT_TRUE(std::ranges::equal(received.note(), sent));
   EXPECT_TRUE(received.fd.is_open());
   EXPECT_EQ(receive().kind, ReceivedNote::Kind::nothing_yet);
 }
 
 TEST_F(NoteChannelTest, TakesOneDescriptorAndLeaksNone) {
   const std::size_t before = open_descriptors();
-  send(std::string(sizeof(CustodyNote), '\0'), null_.get());
-  send("short", null_.get());
+  send(std::string(Handover::kMaxNoteBytes, '\0'), null_.get());
+  send(std::string(Handover::kMaxNoteBytes + 1, '\0'), null_.get());
   EXPECT_EQ(receive().kind, ReceivedNote::Kind::note);
   EXPECT_EQ(receive().kind, ReceivedNote::Kind::nothing_yet);
   EXPECT_EQ(open_descriptors(), before);

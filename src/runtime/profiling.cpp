@@ -66,25 +66,28 @@ Result<void> apply_limits(const ProfilingRequest& request) {
 
 Result<PreparedProfiling> prepare(const Target& target, const ProfilingRequest& request) {
   PreparedProfiling prepared;
-  prepared.collector = TRY(PerfCollector::open(target, request.perf));
+  prepared.collector = TRY(request.engine->open(target, request.collecting));
+  if (request.collecting.has_pauses && prepared.collector->pausable() == nullptr)
+    return make_error(ErrorCode::unsupported, "--cpu-duration: this engine has no pauses");
   if (target.is_about_to_exec()) prepared.charged = std::make_shared<ChargedTime>(target.root());
   // All that needs rights is open. Without capabilities only its own user may look at the target; whether
   // that user can write profiles is seen here and not after the first period.
   if (request.privileges.drops_capabilities) {
     TRY(limit_privileges(request.privileges));
     if (target.kind == Target::Kind::running)
-      for (const Pid pid : prepared.collector->processes()) TRY(check_may_look_at(pid));
+      for (const Pid pid : prepared.collector->scope().processes) TRY(check_may_look_at(pid));
   }
-  prepared.destination = TRY(request.make_destination(target.root(), prepared.collector->samples_kernel()));
+  prepared.destination =
+      TRY(request.make_destination(target.root(), prepared.collector->scope().samples_kernel()));
   return prepared;
 }
 
 SessionOptions session_options(const PreparedProfiling& prepared, const Target& target,
                                const ProfilingRequest& request) {
   SessionOptions options = request.session;
-  options.events = request.perf.events;
-  options.samples_kernel = prepared.collector->samples_kernel();
-  if (request.privileges.drops_capabilities && options.samples_kernel && !may_name_kernel_functions())
+  options.events = request.collecting.events;
+  if (request.privileges.drops_capabilities && prepared.collector->scope().samples_kernel() &&
+      !may_name_kernel_functions())
     options.notices.emplace_back(
         "kernel functions have no names: those need CAP_SYSLOG, which --drop-caps gave up, or "
         "kernel.perf_event_paranoid <= 1 with kernel.kptr_restrict 0");

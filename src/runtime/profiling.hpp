@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "collect/perf/perf_collector.hpp"
+#include "collect/engine.hpp"
 #include "export/destination.hpp"
 #include "runtime/charged_time.hpp"
 #include "runtime/privileges.hpp"
@@ -15,7 +15,8 @@ namespace ddprof {
 
 // Everything that the user decided, for any way of starting.
 struct ProfilingRequest {
-  PerfOptions perf;
+  std::shared_ptr<const Engine> engine;
+  EngineOptions collecting;
   SessionOptions session;
   std::function<Result<std::unique_ptr<Destination>>(Pid target, bool samples_kernel)> make_destination;
   std::optional<int> nice;
@@ -35,7 +36,7 @@ Result<void> apply_limits(const ProfilingRequest& request);
 
 // An opened collector and where its profiles go: all that can fail before the target runs.
 struct PreparedProfiling {
-  std::unique_ptr<PerfCollector> collector;
+  std::unique_ptr<Collector> collector;
   std::unique_ptr<Destination> destination;
   std::shared_ptr<ChargedTime> charged;  // of a target that is not our child
 };

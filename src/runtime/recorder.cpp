@@ -217,7 +217,7 @@ int run_attached(const Target& target, ProfilingRequest request) {
     return 1;
   }
   request.say_start(target.root(), prepared->destination->describe());
-  say_who_is_missing(prepared->collector->refused(), request);
+  say_who_is_missing(prepared->collector->scope().refused, request);
   return supervise(*prepared, target, request, inbox);
 }
 

@@ -76,7 +76,7 @@ int Supervisor::run() {
     }
     const End end = watch();
     if (end.cause == WorkerEnd::none) return end.exit_status;
-    prepared_.collector->reclaim();
+    if (Handover* handover = prepared_.collector->handover()) handover->reclaim();
     note(end);
     const bool is_over = must_stop_ || prepared_.collector->is_finished();
     if (is_over && end.cause == WorkerEnd::hung) ++hangs;
@@ -150,7 +150,8 @@ void Supervisor::take_notes() {
       channel_.supervisor_end.reset();
       return;
     }
-    prepared_.collector->follow(received.note, std::move(received.fd));
+    if (Handover* handover = prepared_.collector->handover())
+      handover->follow(received.note(), std::move(received.fd));
   }
 }
 

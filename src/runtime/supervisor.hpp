@@ -18,10 +18,10 @@
 
 namespace ddprof {
 
-// Keeps a worker at work until the work is done. It holds the perf events and their rings, so that a worker
-// may die without losing them; it reads none of what they say. A worker that crashes, hangs or asks for it is
-// replaced by another, which takes over the same rings. One that cannot even be killed, because it hangs in
-// the kernel, is left behind. Nothing that a worker says or writes is used unchecked.
+// Keeps a worker at work until the work is done. It holds what the collector has opened, so that a worker
+// may die without losing it; it reads none of what was collected. A worker that crashes, hangs or asks for it
+// is replaced by another, which takes over the same collector. One that cannot even be killed, because it
+// hangs in the kernel, is left behind. Nothing that a worker says or writes is used unchecked.
 class Supervisor {
  public:
   // All outlive it. Nothing else may run in this process: it forks.

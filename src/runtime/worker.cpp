@@ -109,9 +109,10 @@ void run_worker(PreparedProfiling& prepared, const Target& target, const Profili
   if (request.has_fault_info) record_faults_in(shared.fault);
   survive_truncated_files();
 
-  auto taken = prepared.collector->take_over(
-      inbox.wake_fd(), [&notes](const CustodyNote& note, int fd) { send_note(notes.get(), note, fd); });
-  if (!taken) {
+  const auto send = [&notes](std::span<const std::byte> note, int fd) { send_note(notes.get(), note, fd); };
+  Handover* const handover = prepared.collector->handover();
+  if (auto taken = handover != nullptr ? handover->take_over(inbox.wake_fd(), send) : Result<void>();
+      !taken) {
     request.say_error(taken.error());
     std::_Exit(kNoWork);
   }

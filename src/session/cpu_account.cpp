@@ -19,7 +19,7 @@ CpuAccount::CpuAccount(std::uint32_t event, const SessionOptions& options, const
       columns_(columns.events[event]),
       collector_(collector),
       processes_(processes),
-      ledger_(options.events[event].sample_value(), options.samples_kernel) {}
+      ledger_(options.events[event].sample_value(), collector.scope().samples_kernel()) {}
 
 void CpuAccount::start(std::span<const Pid> first) {
   started_ = monotonic_now();

@@ -67,9 +67,6 @@ class ChurningHost final : public Collector {
     return {};
   }
   Result<void> drain(const EventHandler&) override { return {}; }
-  Result<void> pause(const EventHandler&) override { return {}; }
-  Result<void> resume() override { return {}; }
-  [[nodiscard]] std::optional<Nanoseconds> paused_since() const override { return std::nullopt; }
   std::optional<std::int64_t> exact_total(std::uint32_t) override { return std::nullopt; }
   bool is_finished() override { return heap_.size() >= batches_; }
   [[nodiscard]] CollectorCounters counters() const override { return {}; }

@@ -29,7 +29,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       options_(std::move(options)),
       continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
       stacks_(processes_, code_, Architecture::x86_64),
-      contexts_(collector_, processes_, files_),
+      contexts_(collector_.thread_contexts(), processes_, files_),
       columns_(options_.events),
       aggregator_(columns_.columns),
       inherited_(believed(continuity_.legacy(), monotonic_now(),
@@ -47,7 +47,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
     cpu_.emplace(event, options_, columns_, collector_, processes_);
   }
   summary_.output = destination.describe();
-  summary_.samples_kernel = options_.samples_kernel;
+  summary_.kernel_need = collector_.scope().kernel_need;
 }
 
 Summary Session::run(const std::atomic<bool>& stop) {
@@ -76,7 +76,8 @@ Summary Session::run(const std::atomic<bool>& stop) {
     summary_.collecting_cpu += thread_cpu_now() - cpu_before;
     pace_.note(samples, others);
     contexts_.look_around(monotonic_now());
-    if (has_deep_stacks_) collector_.deliver_at_once();
+    if (RateControl* rate = collector_.rate_control(); rate != nullptr && has_deep_stacks_)
+      rate->deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
     if (cpu_) cpu_->refresh_charge(now);
@@ -106,7 +107,9 @@ void Session::keep_within_budgets(Nanoseconds now) {
   if (now < next_look_) return;
   next_look_ = now + kBetweenLooksAtBudgets;
   const std::uint32_t before = cpu_budget_.factor();
-  if (auto factor = cpu_budget_.update(now, own_cpu_time())) slow_down(before, *factor, now);
+  if (collector_.rate_control() != nullptr) {
+    if (auto factor = cpu_budget_.update(now, own_cpu_time())) slow_down(before, *factor, now);
+  }
   const MemoryState memory = judge_memory(own_memory_bytes(), options_.max_memory);
   if (memory == MemoryState::fine) return;
   if (now >= next_shrink_) {
@@ -123,7 +126,7 @@ void Session::keep_within_budgets(Nanoseconds now) {
 
 // Told when it begins and when it is over, but not each time where it comes and goes.
 void Session::slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now) {
-  collector_.slow_down(factor);
+  collector_.rate_control()->slow_down(factor);
   if (cpu_) cpu_->slow_down(factor);
   if (!options_.say_notice) return;
   if (before == 1 && now >= next_slow_notice_) {

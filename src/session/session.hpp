@@ -65,6 +65,10 @@ class Session {
   void slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now);
   Result<void> keep_cadence(Nanoseconds now, const EventHandler& dispatch);
   Result<void> pause(const EventHandler& dispatch);
+  [[nodiscard]] std::optional<Nanoseconds> paused_since() const {
+    const Pausable* pausable = collector_.pausable();
+    return pausable != nullptr ? pausable->paused_since() : std::nullopt;
+  }
   void finish(const EventHandler& dispatch);
   void close_period(Nanoseconds end, bool is_final);
   [[nodiscard]] Legacy bequeath(Nanoseconds end) const;

@@ -23,7 +23,6 @@ namespace ddprof {
 struct SessionOptions {
   std::vector<EventSpec> events;  // as the collector was opened with
   Target target;
-  bool samples_kernel = true;
   std::optional<std::chrono::seconds> period;  // close a profile this often; none: one for the whole run
   // Only so much of every period is looked at, from its beginning; none: all of it. The collector was opened
   // with pauses.

@@ -16,7 +16,7 @@ void Session::begin() {
   if (is_first) {
     cadence_.begin(now);
   } else {
-    cadence_.begin(Nanoseconds(inherited_.period_started), now, collector_.paused_since());
+    cadence_.begin(Nanoseconds(inherited_.period_started), now, paused_since());
   }
   sequence_ = inherited_.sequence;
   summary_.looked_at = Nanoseconds(inherited_.looked_at);
@@ -42,7 +42,7 @@ void Session::begin() {
 // What no record tells the beginning of.
 std::vector<Pid> Session::first_processes() const {
   std::vector<Pid> followed =
-      options_.target.is_about_to_exec() ? std::vector<Pid>() : collector_.processes();
+      options_.target.is_about_to_exec() ? std::vector<Pid>() : collector_.scope().processes;
   return followed.empty() ? options_.target.pids : followed;
 }
 
@@ -57,7 +57,7 @@ Result<void> Session::keep_cadence(Nanoseconds now, const EventHandler& dispatch
       return pause(dispatch);
     case Cadence::Step::resume:
       now = monotonic_now();  // before the first sample
-      TRY(collector_.resume());
+      TRY(collector_.pausable()->resume());
       cadence_.resumed(now);
       pace_ = Pace();
       pace_.begin(now);
@@ -68,8 +68,8 @@ Result<void> Session::keep_cadence(Nanoseconds now, const EventHandler& dispatch
 
 // The profile ends where the pause began, which another worker may have made.
 Result<void> Session::pause(const EventHandler& dispatch) {
-  TRY(collector_.pause(dispatch));
-  close_period(collector_.paused_since().value_or(monotonic_now()), false);
+  TRY(collector_.pausable()->pause(dispatch));
+  close_period(paused_since().value_or(monotonic_now()), false);
   return {};
 }
 
@@ -80,7 +80,7 @@ void Session::finish(const EventHandler& dispatch) {
   Result<void> done;
   if (is_final) {  // nothing is sampled any more: what the rings still hold is the rest
     done = collector_.drain(dispatch);
-    if (!is_paused) close_period(collector_.paused_since().value_or(monotonic_now()), true);
+    if (!is_paused) close_period(paused_since().value_or(monotonic_now()), true);
   } else if (cadence_.has_pauses()) {
     if (!is_paused) done = pause(dispatch);
   } else if (aggregator_.stacks() > 0) {

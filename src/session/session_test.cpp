@@ -25,7 +25,7 @@ const Pid kPid{1 << 23};
 const Tid kTid{1 << 23};
 
 // Plays a script of events, one batch per call, and remembers that it was drained.
-class ScriptedCollector final : public Collector {
+class ScriptedCollector final : public Collector, public Pausable, public RateControl {
  public:
   Result<void> collect(std::chrono::milliseconds, const EventHandler& handle) override {
     for (const CollectorEvent& event : batches.front()) handle(event);
@@ -55,7 +55,11 @@ class ScriptedCollector final : public Collector {
   [[nodiscard]] std::string describe() const override { return "scripted"; }
   [[nodiscard]] std::vector<std::string> notices() const override { return {"a notice"}; }
 
-  [[nodiscard]] std::vector<Pid> processes() const override { return followed; }
+  [[nodiscard]] CollectorScope scope() const override { return {.processes = followed}; }
+  Pausable* pausable() override { return this; }
+  RateControl* rate_control() override { return this; }
+  void slow_down(std::uint32_t) override {}
+  void deliver_at_once() override {}
 
   std::vector<Pid> followed;
   std::deque<std::vector<CollectorEvent>> batches;

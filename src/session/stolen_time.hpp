@@ -6,8 +6,8 @@
 namespace ddprof {
 
 // CPU time since boot, in nanoseconds, that a hypervisor gave to others while something here wanted to run,
-// and that interrupts took; 0 where nothing tells. Perf counts it as the task's, the scheduler may not charge
-// it.
+// and that interrupts took; 0 where nothing tells. The counters of events count it as the task's, the
+// scheduler may not charge it.
 std::int64_t stolen_time();
 
 // The same from the text of /proc/stat.

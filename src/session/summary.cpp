@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "collect/perf/perf_refusal.hpp"
 #include "profile/marker.hpp"
 
 namespace ddprof {
@@ -235,9 +234,9 @@ std::string render_summary(const Summary& summary) {
   if (summary.collector.malformed_records > 0)
     add("malformed", fmt::format("{} records", summary.collector.malformed_records));
   add("engine",
-      summary.engine + (summary.samples_kernel ? ""
-                                               : fmt::format("; user frames only: kernel frames need {}",
-                                                             kernel_frames_need(own_privileges()))));
+      summary.engine + (summary.kernel_need.empty()
+                            ? ""
+                            : fmt::format("; user frames only: kernel frames need {}", summary.kernel_need)));
   if (const std::string names = naming_line(summary.outcome.modules); !names.empty()) add("names", names);
   for (const std::string& notice : summary.notices) add("notice", notice);
   for (const ModuleNaming& module : summary.outcome.modules) {

@@ -33,7 +33,7 @@ struct Summary {
   ProcessCount excluded;    // by --include and --exclude
   ProcessCount over_limit;  // of --maximum-pids
   std::string engine;
-  bool samples_kernel = true;
+  std::string kernel_need;  // what frames of the kernel would need; empty: they are there
   std::vector<std::string> notices;
   Nanoseconds own_cpu{};
   std::uint64_t own_memory_bytes = 0;  // highest resident size

@@ -92,14 +92,8 @@ SampleContext to_sample_context(const ThreadContext& context, const std::vector<
   return made;
 }
 
-ThreadContexts::ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files)
-    : collector_(collector),
-      processes_(processes),
-      files_(files),
-      is_enabled_(collector.reads_thread_contexts()) {}
-
 std::optional<SampleContext> ThreadContexts::of(const SampleEvent& sample) {
-  if (!is_enabled_) return std::nullopt;
+  if (source_ == nullptr) return std::nullopt;
   if (publishers_.size() >= kMostPublishers && !publishers_.contains(to_int(sample.pid))) return std::nullopt;
   Publisher& publisher = publishers_[to_int(sample.pid)];
   publisher.has_samples = true;
@@ -120,12 +114,12 @@ std::optional<SampleContext> ThreadContexts::of(const SampleEvent& sample) {
 void ThreadContexts::forget(Pid pid) {
   const auto found = publishers_.find(to_int(pid));
   if (found == publishers_.end()) return;
-  if (found->second.variable.kind != ThreadVariable::Kind::none) collector_.read_thread_contexts(pid, {});
+  if (found->second.variable.kind != ThreadVariable::Kind::none) source_->read_thread_contexts(pid, {});
   publishers_.erase(found);
 }
 
 void ThreadContexts::look_around(Nanoseconds now) {
-  if (!is_enabled_ || now < next_look_) return;
+  if (source_ == nullptr || now < next_look_) return;
   next_look_ = now + kBetweenChecks;
   for (auto& [pid, publisher] : publishers_) {
     if (publisher.has_samples && publisher.next_look <= now) look_at(Pid{pid}, publisher, now);
@@ -151,7 +145,7 @@ void ThreadContexts::read_again(Pid pid, Publisher& publisher) {
   if (publisher.published && publishes_thread_contexts(publisher.published->context))
     variable = find_variable(pid);
   if (variable == publisher.variable) return;
-  if (!collector_.read_thread_contexts(pid, variable)) variable = {};
+  if (!source_->read_thread_contexts(pid, variable)) variable = {};
   publisher.variable = variable;
   publisher.since = monotonic_now();
 }

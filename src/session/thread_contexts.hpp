@@ -21,7 +21,9 @@ namespace ddprof {
 // sense of what comes with their samples.
 class ThreadContexts {
  public:
-  ThreadContexts(Collector& collector, ProcessTable& processes, FileRegistry& files);
+  // `source` is null where samples come without contexts.
+  ThreadContexts(ThreadContextSource* source, ProcessTable& processes, FileRegistry& files)
+      : source_(source), processes_(processes), files_(files) {}
 
   // What the sample's thread was doing; none: it did not say. A process is looked at because it has samples.
   std::optional<SampleContext> of(const SampleEvent& sample);
@@ -44,10 +46,9 @@ class ThreadContexts {
   void read_again(Pid pid, Publisher& publisher);
   ThreadVariable find_variable(Pid pid);
 
-  Collector& collector_;
+  ThreadContextSource* source_;
   ProcessTable& processes_;
   FileRegistry& files_;
-  bool is_enabled_;
   Nanoseconds next_look_{};
   absl::flat_hash_map<std::int32_t, Publisher> publishers_;  // by pid: all that have samples
 };

@@ -44,14 +44,12 @@ bool can_open(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu) 
 }
 
 void probe_permissions(const EventSpec& probe, const PerfOptions& options, EventPlan& plan) {
-  if (options.want_kernel) {
-    AttrRequest request = request_for(probe, plan, options);
-    request.kernel = true;
-    plan.kernel = can_open(task_sampling_attr(probe, request), kSelf, kAnyCpu);
-    if (!plan.kernel)
-      plan.notices.push_back(fmt::format("time in the kernel is counted but not sampled: that needs {}",
-                                         kernel_frames_need(own_privileges())));
-  }
+  AttrRequest request = request_for(probe, plan, options);
+  request.kernel = true;
+  plan.kernel = can_open(task_sampling_attr(probe, request), kSelf, kAnyCpu);
+  if (!plan.kernel)
+    plan.notices.push_back(fmt::format("time in the kernel is counted but not sampled: that needs {}",
+                                       kernel_frames_need(own_privileges())));
   constexpr std::int32_t kFirstCpu = 0;
   plan.per_cpu = can_open(cpu_sampling_attr(probe, request_for(probe, plan, options)), kAllTasks, kFirstCpu);
 }

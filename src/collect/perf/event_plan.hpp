@@ -7,12 +7,24 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "collect/engine.hpp"
 #include "collect/event_spec.hpp"
-#include "collect/perf/perf_collector.hpp"
 #include "collect/perf/perf_event.hpp"
 #include "collect/perf/perf_record.hpp"
+#include "collect/target.hpp"
 
 namespace ddprof {
+
+// When per-CPU events (root, CAP_PERFMON or perf_event_paranoid <= 0) stand in for inherited per-task events.
+enum class PerCpuUse : std::uint8_t {
+  when_better,  // fork-heavy programs, and -p of more threads than there are descriptors
+  never,
+  always,  // from the start
+};
+
+struct PerfOptions : EngineOptions {  // events of kind allocation are skipped: they belong to the heap engine
+  PerCpuUse per_cpu = PerCpuUse::when_better;
+};
 
 // One event as it will be opened, in each of the forms that a mode may need.
 struct PlannedEvent {

@@ -50,7 +50,7 @@ Result<void> EventSlots::add(EventSlot slot) {
     return errno_error(errno, "read id of perf event");
   if (by_id_.contains(slot.id))
     return make_error(ErrorCode::failed, "perf event {} is held already", slot.id);
-  report({.step = CustodyNote::Step::opened,
+  report({.step = EventNote::Step::opened,
           .role = slot.role,
           .event = slot.event,
           .tid = to_int(slot.tid),
@@ -63,9 +63,9 @@ Result<void> EventSlots::add(EventSlot slot) {
   return {};
 }
 
-void EventSlots::follow(const CustodyNote& note, UniqueFd fd) {
+void EventSlots::follow(const EventNote& note, UniqueFd fd) {
   switch (note.step) {
-    case CustodyNote::Step::opened:
+    case EventNote::Step::opened:
       // A descriptor that did not arrive, or cannot be asked, is only not held.
       if (note.event >= retired_.size() || note.position >= positions_ || note.role > SlotRole::counting ||
           slots_.size() >= kMaxSlots || !is_perf_event(fd.get()))
@@ -76,18 +76,18 @@ void EventSlots::follow(const CustodyNote& note, UniqueFd fd) {
                  .position = note.position,
                  .role = note.role});
       return;
-    case CustodyNote::Step::retired:
+    case EventNote::Step::retired:
       return retire(note.role);
-    case CustodyNote::Step::forgotten:
+    case EventNote::Step::forgotten:
       return forget(note.role);
-    case CustodyNote::Step::task_dropped:
+    case EventNote::Step::task_dropped:
       return drop_duplicates_of(Tid{note.tid}, note.position);
-    case CustodyNote::Step::counting_started:
+    case EventNote::Step::counting_started:
       return start_counting();
-    case CustodyNote::Step::mode_changed:
-    case CustodyNote::Step::paused:
-    case CustodyNote::Step::resumed:
-    case CustodyNote::Step::redirected:
+    case EventNote::Step::mode_changed:
+    case EventNote::Step::paused:
+    case EventNote::Step::resumed:
+    case EventNote::Step::redirected:
       return;
   }
 }
@@ -112,7 +112,7 @@ void EventSlots::drop_duplicates_of(Tid tid, std::size_t position) {
     return true;
   });
   if (dropped == 0) return;
-  report({.step = CustodyNote::Step::task_dropped,
+  report({.step = EventNote::Step::task_dropped,
           .tid = to_int(tid),
           .position = static_cast<std::uint32_t>(position)});
 }
@@ -185,7 +185,7 @@ Result<void> EventSlots::redirect(const RingSet& rings) {
 }
 
 void EventSlots::retire(SlotRole role) {
-  report({.step = CustodyNote::Step::retired, .role = role});
+  report({.step = EventNote::Step::retired, .role = role});
   for (EventSlot& slot : slots_) {
     if (slot.role != role || !slot.fd.is_open()) continue;
     retired_[slot.event] += read_event_value(slot.fd.get()) - slot.counted_before;
@@ -195,7 +195,7 @@ void EventSlots::retire(SlotRole role) {
 }
 
 void EventSlots::forget(SlotRole role) {
-  report({.step = CustodyNote::Step::forgotten, .role = role});
+  report({.step = EventNote::Step::forgotten, .role = role});
   for (EventSlot& slot : slots_) {
     if (slot.role != role || !slot.fd.is_open()) continue;
     slot.fd.reset();
@@ -204,7 +204,7 @@ void EventSlots::forget(SlotRole role) {
 }
 
 void EventSlots::start_counting() {
-  report({.step = CustodyNote::Step::counting_started});
+  report({.step = EventNote::Step::counting_started});
   for (EventSlot& slot : slots_)
     if (slot.role == SlotRole::counting && slot.fd.is_open())
       slot.counted_before = read_event_value(slot.fd.get());

@@ -10,7 +10,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "collect/perf/custody.hpp"
+#include "collect/perf/event_note.hpp"
 #include "collect/perf/ring_set.hpp"
 
 namespace ddprof {
@@ -36,9 +36,9 @@ class EventSlots {
 
   Result<void> add(EventSlot slot);
   // From now on whoever holds the descriptors too hears of every change; follow() is the other end of that.
-  void report_to(NoteSender sender) { sender_ = std::move(sender); }
+  void report_to(EventNoteSender sender) { sender_ = std::move(sender); }
   // The sender parses what strangers wrote, so a note may say anything: one that cannot be is passed over.
-  void follow(const CustodyNote& note, UniqueFd fd);
+  void follow(const EventNote& note, UniqueFd fd);
   // For a successor: tasks that have ended since may have given their numbers to others.
   void forget_ended_tasks();
   [[nodiscard]] const EventSlot* find(std::uint64_t id) const;
@@ -83,7 +83,7 @@ class EventSlots {
   // Closes the events of one CPU that were opened on `tid` itself and forgets what they counted: there the
   // task turned out to be covered by an event inherited from its creator.
   void drop_duplicates_of(Tid tid, std::size_t position);
-  void report(const CustodyNote& note, int fd = -1) const {
+  void report(const EventNote& note, int fd = -1) const {
     if (sender_) sender_(note, fd);
   }
 
@@ -98,7 +98,7 @@ class EventSlots {
   absl::flat_hash_map<std::uint64_t, std::size_t> by_id_;
   absl::flat_hash_map<std::int32_t, DirectTask> direct_;  // by tid
   std::vector<std::int64_t> retired_;
-  NoteSender sender_;
+  EventNoteSender sender_;
   std::size_t perhaps_live_ = 0;  // slots below this are not known to be hung up
 };
 

@@ -109,41 +109,41 @@ class HostileNotes : public EventSlotsTest {
   static UniqueFd perf_event() {
     return std::move(open_perf_event(ring_attr({}, 1), 0, 0, "silent")).value();
   }
-  void follow(CustodyNote note, UniqueFd fd) { slots_.follow(note, std::move(fd)); }
+  void follow(EventNote note, UniqueFd fd) { slots_.follow(note, std::move(fd)); }
 };
 
 TEST_F(HostileNotes, HoldsWhatMakesSense) {
-  follow({.step = CustodyNote::Step::opened, .role = SlotRole::counting}, perf_event());
+  follow({.step = EventNote::Step::opened, .role = SlotRole::counting}, perf_event());
   EXPECT_EQ(slots_.open_count(), 3U);
 }
 
 TEST_F(HostileNotes, HoldsNoEventThatThePlanDoesNotHave) {
-  follow({.step = CustodyNote::Step::opened, .event = 1}, perf_event());
-  follow({.step = CustodyNote::Step::opened, .event = ~0U}, perf_event());
-  follow({.step = CustodyNote::Step::opened, .position = 2}, perf_event());
-  follow({.step = CustodyNote::Step::opened, .position = ~0U}, perf_event());
-  follow({.step = CustodyNote::Step::opened, .role = static_cast<SlotRole>(200)}, perf_event());
+  follow({.step = EventNote::Step::opened, .event = 1}, perf_event());
+  follow({.step = EventNote::Step::opened, .event = ~0U}, perf_event());
+  follow({.step = EventNote::Step::opened, .position = 2}, perf_event());
+  follow({.step = EventNote::Step::opened, .position = ~0U}, perf_event());
+  follow({.step = EventNote::Step::opened, .role = static_cast<SlotRole>(200)}, perf_event());
   EXPECT_EQ(slots_.open_count(), 2U);
 }
 
 TEST_F(HostileNotes, HoldsNothingButPerfEvents) {
-  follow({.step = CustodyNote::Step::opened}, UniqueFd());
-  follow({.step = CustodyNote::Step::opened}, UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC)));
-  follow({.step = CustodyNote::Step::opened}, UniqueFd(::eventfd(0, EFD_CLOEXEC)));
+  follow({.step = EventNote::Step::opened}, UniqueFd());
+  follow({.step = EventNote::Step::opened}, UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC)));
+  follow({.step = EventNote::Step::opened}, UniqueFd(::eventfd(0, EFD_CLOEXEC)));
   EXPECT_EQ(slots_.open_count(), 2U);
 }
 
 TEST_F(HostileNotes, HoldsAnEventOnce) {
   UniqueFd fd = perf_event();
   for (int i = 0; i < 2; ++i)
-    follow({.step = CustodyNote::Step::opened, .role = SlotRole::counting}, UniqueFd(::dup(fd.get())));
+    follow({.step = EventNote::Step::opened, .role = SlotRole::counting}, UniqueFd(::dup(fd.get())));
   EXPECT_EQ(slots_.open_count(), 3U);
 }
 
 TEST_F(HostileNotes, PassesOverStepsAndRolesThatThereAreNot) {
-  follow({.step = static_cast<CustodyNote::Step>(99)}, UniqueFd());
-  follow({.step = CustodyNote::Step::retired, .role = static_cast<SlotRole>(99)}, UniqueFd());
-  follow({.step = CustodyNote::Step::task_dropped, .tid = -1, .position = ~0U}, UniqueFd());
+  follow({.step = static_cast<EventNote::Step>(99)}, UniqueFd());
+  follow({.step = EventNote::Step::retired, .role = static_cast<SlotRole>(99)}, UniqueFd());
+  follow({.step = EventNote::Step::task_dropped, .tid = -1, .position = ~0U}, UniqueFd());
   EXPECT_EQ(slots_.open_count(), 2U);
 }
 

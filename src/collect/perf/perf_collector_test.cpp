@@ -344,7 +344,7 @@ TEST(PerfCollector, SamplesChildrenThatWereThereBefore) {
     PerfOptions options = options_at(499);
     options.per_cpu = use;
     OPEN_OR_SKIP(collector, Target::process(family.pid(0)), options);
-    EXPECT_THAT(collector.processes(),
+    EXPECT_THAT(collector.scope().processes,
                 ::testing::UnorderedElementsAre(family.pid(0), family.pid(1), family.pid(2), family.pid(3)));
     Seen seen;
     collect_until(collector, seen, [&] { return seen.sampled_pids.size() >= 2 && seen.samples >= 100; });
@@ -356,7 +356,7 @@ TEST(PerfCollector, SamplesChildrenThatWereThereBefore) {
       EXPECT_LE(seen.sampled, *collector.exact_total(0));
     }
     EXPECT_FALSE(collector.is_finished());
-    EXPECT_THAT(collector.refused(), ::testing::IsEmpty());
+    EXPECT_THAT(collector.scope().refused, ::testing::IsEmpty());
   }
 }
 
@@ -377,13 +377,13 @@ TEST(PerfCollector, SamplesTheNamedProcessesAlone) {
     PerfOptions options = options_at(499);
     options.per_cpu = use;
     OPEN_OR_SKIP(collector, Target::processes({family.pid(0), family.pid(2)}, false), options);
-    EXPECT_THAT(collector.processes(), ::testing::UnorderedElementsAre(family.pid(0), family.pid(2)));
+    EXPECT_THAT(collector.scope().processes, ::testing::UnorderedElementsAre(family.pid(0), family.pid(2)));
     Seen seen;
     collect_until(collector, seen, [&] { return seen.samples >= 50; });
     EXPECT_THAT(seen.sampled_pids,
                 ::testing::ElementsAre(to_int(family.pid(2))));  // its threads, not its children
     EXPECT_GT(seen.sampled_by_tid.size(), 1U);
-    EXPECT_THAT(collector.processes(), ::testing::UnorderedElementsAre(family.pid(0), family.pid(2)));
+    EXPECT_THAT(collector.scope().processes, ::testing::UnorderedElementsAre(family.pid(0), family.pid(2)));
   }
 }
 
@@ -408,7 +408,7 @@ TEST(PerfCollector, SkipsAProcessOfTheListThatIsGone) {
   ::waitpid(gone, nullptr, 0);
   Puppet puppet([] { burn(milliseconds(20)); });
   OPEN_OR_SKIP(collector, Target::processes({Pid{gone}, puppet.pid()}, true), options_at(499));
-  EXPECT_THAT(collector.processes(), ::testing::ElementsAre(puppet.pid()));
+  EXPECT_THAT(collector.scope().processes, ::testing::ElementsAre(puppet.pid()));
 }
 
 // Children that are forked while it attaches have its events, those of their parent, or both. None may count
@@ -510,22 +510,22 @@ TEST(PerfCollector, WithoutPausesItDoesNotPause) {
 }
 
 // A worker that had rings of its own: what it noted until it ended.
-std::vector<CustodyNote> notes_of_a_worker_with_its_own_rings(PerfCollector& collector) {
+std::vector<EventNote> notes_of_a_worker_with_its_own_rings(PerfCollector& collector) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
   UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
   const pid_t worker = ::fork();
   if (worker == 0) {
-    auto send = [&writer](const CustodyNote& note, int) {
-      [[maybe_unused]] ssize_t sent = ::write(writer.get(), &note, sizeof note);
+    auto send = [&writer](std::span<const std::byte> note, int) {
+      [[maybe_unused]] ssize_t sent = ::write(writer.get(), note.data(), note.size());
     };
     if (collector.take_over(-1, send).ok()) collector.deliver_at_once();
     ::_exit(0);
   }
   writer.reset();
-  std::vector<CustodyNote> notes;
-  CustodyNote note;
+  std::vector<EventNote> notes;
+  EventNote note;
   while (::read(reader.get(), &note, sizeof note) == static_cast<ssize_t>(sizeof note)) notes.push_back(note);
   ::waitpid(worker, nullptr, 0);
   return notes;
@@ -534,10 +534,10 @@ std::vector<CustodyNote> notes_of_a_worker_with_its_own_rings(PerfCollector& col
 TEST(PerfCollector, TakesEventsBackFromTheRingsOfAWorkerThatEnded) {
   Puppet puppet([] { burn(milliseconds(20'000)); });
   OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(499));
-  const std::vector<CustodyNote> notes = notes_of_a_worker_with_its_own_rings(collector);
+  const std::vector<EventNote> notes = notes_of_a_worker_with_its_own_rings(collector);
   ASSERT_EQ(notes.size(), 1U);
-  EXPECT_EQ(notes[0].step, CustodyNote::Step::redirected);
-  collector.follow(notes[0], UniqueFd());
+  EXPECT_EQ(notes[0].step, EventNote::Step::redirected);
+  collector.follow(bytes_of(notes[0]), UniqueFd());
   collector.reclaim();
   ASSERT_TRUE(collector.take_over(-1, {}).ok());
   Seen seen;

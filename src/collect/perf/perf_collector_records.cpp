@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "collect/perf/perf_engine.hpp"
+#include "collect/perf/perf_collector.hpp"
 #include "collect/perf/sample_event.hpp"
 
 // What each kernel record means to the engine: whose it is, what it changes, and the event that it becomes.
@@ -14,7 +14,7 @@ Tid to_tid(std::uint32_t number) { return Tid{static_cast<std::int32_t>(number)}
 
 }  // namespace
 
-void PerfEngine::on_bytes(std::span<const std::byte> bytes, const EventHandler& handle) {
+void PerfCollector::on_bytes(std::span<const std::byte> bytes, const EventHandler& handle) {
   auto identifier = record_identifier(bytes);
   const EventSlot* slot = identifier ? slots_.find(*identifier) : nullptr;
   if (slot == nullptr) {
@@ -31,13 +31,13 @@ void PerfEngine::on_bytes(std::span<const std::byte> bytes, const EventHandler& 
 }
 
 // Events of a CPU see every process of the host.
-bool PerfEngine::is_foreign(const EventSlot& slot, std::uint32_t pid) const {
+bool PerfCollector::is_foreign(const EventSlot& slot, std::uint32_t pid) const {
   return slot.role == SlotRole::cpu_sampling && !follows_everything() && !tasks_.has_process(to_pid(pid));
 }
 
 // A task that was attached to may have inherited the events of its creator too, and then its descendants have
 // both.
-void PerfEngine::drop_doubles(const EventSlot& slot, Tid tid) {
+void PerfCollector::drop_doubles(const EventSlot& slot, Tid tid) {
   const TaskSet::Task* task = tasks_.find(tid);
   const bool is_known = task != nullptr && task->covered_from != Tid{};
   slots_.drop_doubles(slot, is_known ? task->covered_from : tid);
@@ -45,12 +45,12 @@ void PerfEngine::drop_doubles(const EventSlot& slot, Tid tid) {
 
 // Both kinds of events are open for a moment while modes change. A sharp border in time keeps one record of
 // each.
-bool PerfEngine::is_from_other_mode(const EventSlot& slot, std::uint64_t time) const {
+bool PerfCollector::is_from_other_mode(const EventSlot& slot, std::uint64_t time) const {
   if (changed_at_ == 0) return false;
   return slot.role == SlotRole::cpu_sampling ? time < changed_at_ : time >= changed_at_;
 }
 
-void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_record(const SampleRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_from_other_mode(slot, record.id.time)) return;
   if (is_foreign(slot, record.id.pid)) {
     ++counters_.filtered_samples;
@@ -79,13 +79,13 @@ void PerfEngine::on_record(const SampleRecord& record, const EventSlot& slot, co
   handle(sample);
 }
 
-void PerfEngine::on_record(const MmapRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_record(const MmapRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_from_other_mode(slot, record.id.time) || is_foreign(slot, record.pid)) return;
   if (!just_executed_.empty()) just_executed_.erase(to_int(to_pid(record.pid)));
   handle(to_map_event(record, clock_.to_monotonic(record.id.time)));
 }
 
-void PerfEngine::on_record(const CommRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_record(const CommRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_from_other_mode(slot, record.id.time)) return;
   Pid pid = to_pid(record.pid);
   if (awaits_exec_ && record.is_exec && pid == target_.root()) {
@@ -106,7 +106,7 @@ void PerfEngine::on_record(const CommRecord& record, const EventSlot& slot, cons
                    .comm = record.comm});
 }
 
-void PerfEngine::on_record(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_record(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_from_other_mode(slot, record.id.time)) return;
   if (record.is_fork)
     on_fork(record, slot, handle);
@@ -114,7 +114,7 @@ void PerfEngine::on_record(const TaskRecord& record, const EventSlot& slot, cons
     on_exit(record, slot, handle);
 }
 
-void PerfEngine::on_fork(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_fork(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_foreign(slot, record.parent_pid)) return;
   if (!target_.has_children && record.pid != record.parent_pid) return;
   Tid tid = to_tid(record.tid);
@@ -144,7 +144,7 @@ void PerfEngine::on_fork(const TaskRecord& record, const EventSlot& slot, const 
 // At an exec that changes what the process may do, or that its user may not look into, the kernel ends all
 // events of the task, whoever opened them, as if it had exited (begin_new_exec() of Linux 6.1). That is after
 // the record of the exec and before those of what the new program maps: so it is told from an exit.
-void PerfEngine::on_detached(Pid pid, std::uint64_t time, const EventHandler& handle) {
+void PerfCollector::on_detached(Pid pid, std::uint64_t time, const EventHandler& handle) {
   if (follows_everything()) return;
   if (TaskSet::Task* task = tasks_.find(Tid{to_int(pid)})) task->is_counted = false;
   if (mode_ == PerfMode::per_cpu) return;  // it is counted anew, and was sampled all the while
@@ -166,7 +166,7 @@ void PerfEngine::on_detached(Pid pid, std::uint64_t time, const EventHandler& ha
   handle(DetachedEvent{.pid = pid, .time = clock_.to_monotonic(time)});
 }
 
-void PerfEngine::on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_exit(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle) {
   if (is_foreign(slot, record.pid)) return;
   const Pid pid = to_pid(record.pid);
   if (record.pid == record.tid && just_executed_.erase(to_int(pid)) > 0)
@@ -182,7 +182,7 @@ void PerfEngine::on_exit(const TaskRecord& record, const EventSlot& slot, const 
   handle(ExitEvent{.pid = to_pid(record.pid), .tid = tid, .time = clock_.to_monotonic(record.id.time)});
 }
 
-void PerfEngine::on_record(const ReadRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_record(const ReadRecord& record, const EventSlot& slot, const EventHandler& handle) {
   Tid tid = to_tid(record.tid);
   drop_doubles(slot, tid);
   const PlannedEvent& planned = plan_.events[slot.event];
@@ -192,7 +192,7 @@ void PerfEngine::on_record(const ReadRecord& record, const EventSlot& slot, cons
   handle(TaskTotalEvent{.pid = to_pid(record.pid), .tid = tid, .event = planned.index, .value = value});
 }
 
-void PerfEngine::on_record(const LostRecord& record, const EventSlot& slot, const EventHandler& handle) {
+void PerfCollector::on_record(const LostRecord& record, const EventSlot& slot, const EventHandler& handle) {
   // No sample is among them, and the sum over all tasks is known without them.
   if (slot.role == SlotRole::task_totals) return;
   counters_.lost_records += record.count;
@@ -201,7 +201,7 @@ void PerfEngine::on_record(const LostRecord& record, const EventSlot& slot, cons
   handle(LostEvent{.tid = to_tid(record.id.tid), .records = record.count});
 }
 
-void PerfEngine::on_record(const ThrottleRecord& record, const EventSlot&, const EventHandler& handle) {
+void PerfCollector::on_record(const ThrottleRecord& record, const EventSlot&, const EventHandler& handle) {
   if (record.is_start) ++counters_.throttled;
   handle(ThrottleEvent{.time = clock_.to_monotonic(record.id.time), .is_start = record.is_start});
 }

@@ -1,7 +1,14 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <optional>
+#include <span>
+#include <type_traits>
+
+#include "collect/collector.hpp"
 
 namespace ddprof {
 
@@ -12,10 +19,8 @@ enum class SlotRole : std::uint8_t {
   counting,       // inherited, one task and its descendants, all CPUs, no ring
 };
 
-// Events outlive the worker that reads them: the process that forked it (the supervisor) holds the same
-// descriptors. What a worker opens, closes and changes it notes there, so that its successor, forked from the
-// supervisor, knows.
-struct CustodyNote {
+// What a worker has done to the events that its supervisor holds too: see Handover.
+struct EventNote {
   enum class Step : std::uint8_t {
     opened,            // with the descriptor; event, tid, position, role
     retired,           // role
@@ -35,7 +40,20 @@ struct CustodyNote {
   std::uint64_t time = 0;
 };
 
+static_assert(std::is_trivially_copyable_v<EventNote> && sizeof(EventNote) <= Handover::kMaxNoteBytes);
+
 // `fd` is -1 unless something was opened. It stays the caller's.
-using NoteSender = std::function<void(const CustodyNote& note, int fd)>;
+using EventNoteSender = std::function<void(const EventNote& note, int fd)>;
+
+// As it travels, and back; any bytes of the right number are a note.
+inline std::span<const std::byte> bytes_of(const EventNote& note) {
+  return std::as_bytes(std::span(&note, 1));
+}
+inline std::optional<EventNote> parse_event_note(std::span<const std::byte> bytes) {
+  EventNote note;
+  if (bytes.size() != sizeof note) return std::nullopt;
+  std::memcpy(&note, bytes.data(), sizeof note);
+  return note;
+}
 
 }  // namespace ddprof

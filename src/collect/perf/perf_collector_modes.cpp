@@ -1,4 +1,4 @@
-#include "collect/perf/perf_engine.hpp"
+#include "collect/perf/perf_collector.hpp"
 #include "collect/perf/thread_list.hpp"
 #include "process/process_list.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace ddprof {
 
-Result<void> PerfEngine::start() {
+Result<void> PerfCollector::start() {
   switch (target_.kind) {
     case Target::Kind::host:
       has_exact_total_ = false;
@@ -19,7 +19,7 @@ Result<void> PerfEngine::start() {
   return start_processes();
 }
 
-Result<void> PerfEngine::start_command() {
+Result<void> PerfCollector::start_command() {
   Tid tid{to_int(target_.root())};
   if (per_cpu_use_ == PerCpuUse::always) {
     awaits_exec_ = true;
@@ -31,7 +31,7 @@ Result<void> PerfEngine::start_command() {
   return attacher_.sample_task(tid);
 }
 
-Result<void> PerfEngine::start_processes() {
+Result<void> PerfCollector::start_processes() {
   std::vector<RunningProcess> there = attacher_.list_target(target_.pids, self_);
   if (there.empty())
     return make_error(ErrorCode::not_found, "attach to process {}: no such process", to_int(target_.root()));
@@ -58,7 +58,7 @@ Result<void> PerfEngine::start_processes() {
   return {};
 }
 
-Result<void> PerfEngine::start_per_cpu(std::string reason) {
+Result<void> PerfCollector::start_per_cpu(std::string reason) {
   TRY(attacher_.sample_cpus());
   TRY(slots_.enable(SlotRole::cpu_sampling));
   mode_ = PerfMode::per_cpu;
@@ -67,7 +67,7 @@ Result<void> PerfEngine::start_per_cpu(std::string reason) {
 }
 
 // Inheritance follows only what a task starts after its event was opened, so every living task needs its own.
-Result<void> PerfEngine::count_followed_tasks() {
+Result<void> PerfCollector::count_followed_tasks() {
   const auto from = is_paused() ? Attacher::CountFrom::later : Attacher::CountFrom::now;
   for (Tid tid : tasks_.uncounted()) {
     auto counted = attacher_.count_task(tid, from);
@@ -79,7 +79,7 @@ Result<void> PerfEngine::count_followed_tasks() {
   return {};
 }
 
-void PerfEngine::advance_mode() {
+void PerfCollector::advance_mode() {
   if (follows_everything()) return;
   if (mode_ == PerfMode::per_cpu) {
     if (may_have_missed_tasks_) correct_tasks();
@@ -98,7 +98,7 @@ void PerfEngine::advance_mode() {
   if (!result.ok()) give_up_change(result.error());
 }
 
-void PerfEngine::give_up_change(const Error& error) {
+void PerfCollector::give_up_change(const Error& error) {
   is_changing_mode_ = false;
   per_cpu_use_ = PerCpuUse::never;
   slots_.forget(SlotRole::counting);
@@ -106,13 +106,13 @@ void PerfEngine::give_up_change(const Error& error) {
   notices_.push_back(fmt::format("short-lived tasks are not sampled: {}", error.message));
 }
 
-Result<void> PerfEngine::change_to_per_cpu() {
+Result<void> PerfCollector::change_to_per_cpu() {
   if (change_reason_.empty())
     change_reason_ =
         fmt::format("fork-heavy: {} tasks ended before their first sample", storm_.unsampled_ends());
   TRY(start_per_cpu(change_reason_));
   changed_at_ = clock_.now();
-  if (sender_) sender_({.step = CustodyNote::Step::mode_changed, .time = changed_at_}, -1);
+  if (sender_) sender_({.step = EventNote::Step::mode_changed, .time = changed_at_}, -1);
   slots_.start_counting();
   slots_.retire(SlotRole::task_sampling);
   slots_.forget(SlotRole::task_totals);
@@ -120,13 +120,13 @@ Result<void> PerfEngine::change_to_per_cpu() {
   return {};
 }
 
-Result<void> PerfEngine::pause(const EventHandler& handle) {
+Result<void> PerfCollector::pause(const EventHandler& handle) {
   if (!plan_.has_own_side_band())
     return make_error(ErrorCode::unsupported, "pause: tasks would not be followed meanwhile");
   if (!is_paused()) {
     disable_sampling();
     paused_at_ = clock_.now();
-    if (sender_) sender_({.step = CustodyNote::Step::paused, .time = paused_at_}, -1);
+    if (sender_) sender_({.step = EventNote::Step::paused, .time = paused_at_}, -1);
   }
   const std::uint64_t now = clock_.now();
   merge_rings(now, now, now, handle);
@@ -135,25 +135,25 @@ Result<void> PerfEngine::pause(const EventHandler& handle) {
 
 // A task that is being forked by one that inherited its events may have copied them while they were on, and
 // show up among their copies a moment later (inherit_event() of Linux 6.1): hence twice.
-void PerfEngine::disable_sampling() {
+void PerfCollector::disable_sampling() {
   for (int pass = 0; pass < 2; ++pass) slots_.disable_all_but(kSideBandPosition);
 }
 
-Result<void> PerfEngine::resume() {
+Result<void> PerfCollector::resume() {
   if (!is_paused()) return {};
   for (int pass = 0; pass < 2; ++pass) TRY(slots_.enable_all_but(kSideBandPosition));
   paused_at_ = 0;
-  if (sender_) sender_({.step = CustodyNote::Step::resumed}, -1);
+  if (sender_) sender_({.step = EventNote::Step::resumed}, -1);
   return {};
 }
 
-std::optional<Nanoseconds> PerfEngine::paused_since() const {
+std::optional<Nanoseconds> PerfCollector::paused_since() const {
   return is_paused() ? std::optional(clock_.to_monotonic(paused_at_)) : std::nullopt;
 }
 
 // After lost records: a process whose parent is followed must have been forked by it, and a task that is gone
 // has exited.
-void PerfEngine::correct_tasks() {
+void PerfCollector::correct_tasks() {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   std::uint64_t now = clock_.now();
   if (now - last_correction_ < kSecond) return;

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "collect/collector.hpp"
+#include "collect/event_spec.hpp"
+#include "collect/target.hpp"
+
+namespace ddprof {
+
+// What the user decided, for any engine.
+struct EngineOptions {
+  std::vector<EventSpec> events;
+  std::uint32_t stack_bytes = 0;  // per sample, unless the event says otherwise; 0: as the engine chooses
+  bool has_pauses = false;        // Pausable::pause() will be called
+  std::string source;             // what follows the colon of --engine NAME:SOURCE
+};
+
+// A way to collect samples. It holds nothing: what it opens is a collector.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual Result<std::unique_ptr<Collector>> open(const Target& target,
+                                                  const EngineOptions& options) const = 0;
+  // How much stack is copied with each sample of these events, on this machine, where nothing is chosen.
+  [[nodiscard]] virtual Result<std::uint32_t> automatic_stack_bytes(
+      const std::vector<EventSpec>& events) const = 0;
+};
+
+}  // namespace ddprof

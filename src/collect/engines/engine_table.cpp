@@ -1,0 +1,56 @@
+#include "collect/engines/engine_table.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "collect/perf/perf_engine.hpp"
+
+namespace ddprof {
+
+namespace {
+
+template <typename AnyEngine>
+std::unique_ptr<Engine> make() {
+  return std::make_unique<AnyEngine>();
+}
+
+constexpr auto kEngines = std::to_array<EngineRow>({
+    {.name = "perf", .make = make<PerfEngine>},
+});
+
+constexpr std::string_view kAutomatic = "auto";
+
+}  // namespace
+
+std::span<const EngineRow> engine_table() { return kEngines; }
+
+std::string_view engine_choices() {
+  static const std::string kChoices = [] {
+    std::string words(kAutomatic);
+    for (const EngineRow& row : kEngines)
+      if (!row.is_hidden) words.append(" ").append(row.name);
+    return words;
+  }();
+  return kChoices;
+}
+
+std::string_view hidden_engine_choices() {
+  static const std::string kChoices = [] {
+    std::string words;
+    for (const EngineRow& row : kEngines)
+      if (row.is_hidden) words.append(row.name).append(": ");
+    return words;
+  }();
+  return kChoices;
+}
+
+Result<ChosenEngine> choose_engine(std::string_view choice) {
+  if (choice == kAutomatic) return ChosenEngine{kEngines.front().make(), {}};
+  const std::string_view name = choice.substr(0, choice.find(':'));
+  const auto row = std::find_if(kEngines.begin(), kEngines.end(),
+                                [&](const EngineRow& known) { return known.name == name; });
+  if (row == kEngines.end()) return make_error(ErrorCode::invalid_argument, "no engine is called {}", name);
+  return ChosenEngine{row->make(), std::string(choice.substr(std::min(name.size() + 1, choice.size())))};
+}
+
+}  // namespace ddprof
