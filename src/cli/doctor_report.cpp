@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/result.hpp"
 #include "cli/json_writer.hpp"
 #include "encode/display_text.hpp"
 

@@ -134,6 +134,12 @@ struct CollectorScope {
   [[nodiscard]] bool samples_kernel() const { return kernel_need.empty(); }
 };
 
+// A system call that a worker needs to collect, beyond what every worker may do.
+struct NeededCall {
+  long number = 0;
+  unsigned ioctl_type = 0;  // of ioctl: which kind of requests (_IOC_TYPE)
+};
+
 // Abilities that a collector may have beside collecting.
 
 class Pausable {
@@ -204,6 +210,7 @@ class Collector {
   [[nodiscard]] virtual std::vector<std::string> notices() const = 0;
 
   [[nodiscard]] virtual CollectorScope scope() const { return {}; }
+  [[nodiscard]] virtual std::vector<NeededCall> needed_calls() const { return {}; }
   // Null where it has not the ability. Each is the collector itself.
   virtual Pausable* pausable() { return nullptr; }
   virtual RateControl* rate_control() { return nullptr; }

@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "collect/collector.hpp"
 #include "collect/event_spec.hpp"
+#include "collect/finding.hpp"
 #include "collect/target.hpp"
 
 namespace ddprof {
@@ -20,6 +21,16 @@ struct EngineOptions {
   std::string source;             // what follows the colon of --engine NAME:SOURCE
 };
 
+// What an engine says of this machine and of what this process may do, for `ddprof doctor`.
+struct EngineAccount {
+  std::vector<Finding> works;     // whether it works, and how far
+  std::vector<Finding> decides;   // who decides that
+  std::vector<Finding> names;     // what has names
+  std::vector<Finding> improves;  // what makes profiles better
+  std::vector<Ability> abilities;
+  bool can_profile = true;  // at all
+};
+
 // A way to collect samples. It holds nothing: what it opens is a collector.
 class Engine {
  public:
@@ -30,6 +41,8 @@ class Engine {
   // How much stack is copied with each sample of these events, on this machine, where nothing is chosen.
   [[nodiscard]] virtual Result<std::uint32_t> automatic_stack_bytes(
       const std::vector<EventSpec>& events) const = 0;
+  // Tries what it needs, and changes nothing.
+  [[nodiscard]] virtual EngineAccount examine() const { return {}; }
 };
 
 }  // namespace ddprof

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/result.hpp"
-#include "doctor/finding.hpp"
+#include "collect/finding.hpp"
 #include "export/agent_address.hpp"
 
 namespace ddprof {

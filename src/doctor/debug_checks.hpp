@@ -2,9 +2,9 @@
 
 #include <chrono>
 
+#include "collect/finding.hpp"
+#include "collect/machine.hpp"
 #include "debugfile/debuginfod_settings.hpp"
-#include "doctor/finding.hpp"
-#include "doctor/machine.hpp"
 
 namespace ddprof {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "doctor/machine_fixture.hpp"
+#include "collect/machine_fixture.hpp"
 #include "net/raw_server_fixture.hpp"
 
 namespace ddprof {

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "doctor/finding.hpp"
-#include "doctor/verdict.hpp"
+#include "collect/finding.hpp"
 
 namespace ddprof {
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <optional>
 
+#include "base/result.hpp"
+
 namespace ddprof {
 
 namespace {
@@ -91,6 +93,16 @@ Finding check_cgroup(const Machine& machine) {
   finding.state = CheckState::limited;
   finding.cure = {"raise the group's memory limit", "--memory 1g", "resources.limits.memory: 1Gi"};
   return finding;
+}
+
+void limit_to_namespace(const Machine& machine, std::vector<Ability>& abilities) {
+  if (is_in_first_pid_namespace(machine)) return;
+  for (Ability& ability : abilities) {
+    if (ability.name != kWholeHostAbility || ability.state == CheckState::missing) continue;
+    ability.state = CheckState::limited;
+    ability.meaning = "only processes of this PID namespace have stacks";
+    ability.cure = check_pid_namespace(machine).cure;
+  }
 }
 
 }  // namespace ddprof

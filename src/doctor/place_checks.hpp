@@ -1,7 +1,9 @@
 #pragma once
 
-#include "doctor/finding.hpp"
-#include "doctor/machine.hpp"
+#include <vector>
+
+#include "collect/finding.hpp"
+#include "collect/machine.hpp"
 
 namespace ddprof {
 
@@ -13,5 +15,8 @@ namespace ddprof {
 Finding check_container(const Machine& machine);
 Finding check_pid_namespace(const Machine& machine);
 Finding check_cgroup(const Machine& machine);
+
+// What an engine can do is no more than this place lets it see.
+void limit_to_namespace(const Machine& machine, std::vector<Ability>& abilities);
 
 }  // namespace ddprof

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "doctor/machine_fixture.hpp"
+#include "collect/machine_fixture.hpp"
 
 namespace ddprof {
 namespace {
@@ -60,6 +60,24 @@ TEST(CheckCgroup, TakesAnyTextForWhatItIs) {
     recorded.file("/proc/self/cgroup", text);
     EXPECT_EQ(check_cgroup(recorded.machine()).state, CheckState::ok) << text;
   }
+}
+
+TEST(LimitToNamespace, LimitsTheViewOfTheHost) {
+  const std::vector<Ability> able = {{.name = "own-programs"}, {.name = std::string(kWholeHostAbility)}};
+  RecordedMachine recorded;
+  std::vector<Ability> first = able;
+  limit_to_namespace(recorded.link("/proc/self/ns/pid", "pid:[4026531836]").machine(), first);
+  EXPECT_EQ(first[1].state, CheckState::ok);
+  recorded.link("/proc/self/ns/pid", "pid:[4026532441]");
+  std::vector<Ability> other = able;
+  limit_to_namespace(recorded.machine(), other);
+  EXPECT_EQ(other[0].state, CheckState::ok);
+  EXPECT_EQ(other[1].state, CheckState::limited);
+  EXPECT_EQ(other[1].cure.kubernetes, "hostPID: true");
+  std::vector<Ability> without = able;
+  without[1].state = CheckState::missing;
+  limit_to_namespace(recorded.machine(), without);
+  EXPECT_EQ(without[1].state, CheckState::missing);
 }
 
 }  // namespace

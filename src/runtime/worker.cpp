@@ -118,7 +118,9 @@ void run_worker(PreparedProfiling& prepared, const Target& target, const Profili
   }
   SessionOptions options = session_options(prepared, target, request);
   // Runtimes of sanitizers do all kinds of things.
-  if (auto entered = kHasSanitizer ? Result<void>() : enter_worker_sandbox(); !entered)
+  if (auto entered =
+          kHasSanitizer ? Result<void>() : enter_worker_sandbox(prepared.collector->needed_calls());
+      !entered)
     options.notices.push_back("the profiler runs without a sandbox: " + entered.error().message);
   options.continuity = &shared.continuity;
   options.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };

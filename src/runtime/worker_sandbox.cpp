@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -154,10 +153,9 @@ void allow_looking_around(SyscallFilter& filter) {
                 SYS_getgid,  SYS_getegid,     SYS_getresuid, SYS_getresgid, SYS_getgroups,
                 SYS_getpgid, SYS_getsid,      SYS_getrusage, SYS_times,     SYS_uname,
                 SYS_sysinfo, SYS_getpriority, SYS_capget,    SYS_getrandom, SYS_process_vm_readv});
-  filter.allow({SYS_perf_event_open});  // of CPUs in a fork storm, of rings for deep stacks
 }
 
-void allow_own_affairs(SyscallFilter& filter) {
+void allow_own_affairs(SyscallFilter& filter, std::span<const NeededCall> needed) {
   auto self = static_cast<std::uint32_t>(::getpid());
   filter.allow({SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigpending,
                 SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack});
@@ -174,14 +172,20 @@ void allow_own_affairs(SyscallFilter& filter) {
                                   {.value = PR_GET_NO_NEW_PRIVS},
                                   {.value = PR_SET_NO_NEW_PRIVS},
                                   {.value = PR_SET_TIMERSLACK}});
-  // Events, and harmless questions to terminals and sockets; typing into the user's terminal is not among
-  // them.
-  constexpr std::uint32_t kKind = _IOC_TYPEMASK << _IOC_TYPESHIFT;
-  filter.allow_if_any(SYS_ioctl, {{.argument = 1, .mask = kKind, .value = PERF_EVENT_IOC_ENABLE & kKind},
-                                  {.argument = 1, .value = TCGETS},
-                                  {.argument = 1, .value = TIOCGWINSZ},
-                                  {.argument = 1, .value = FIONREAD},
-                                  {.argument = 1, .value = FIONBIO}});
+  // What collecting needs, and harmless questions to terminals and sockets; typing into the user's terminal
+  // is not among them.
+  std::vector<SyscallFilter::Alternative> requests;
+  for (const NeededCall& call : needed) {
+    if (call.number != SYS_ioctl)
+      filter.allow({call.number});
+    else
+      requests.push_back({{.argument = 1,
+                           .mask = _IOC_TYPEMASK << _IOC_TYPESHIFT,
+                           .value = call.ioctl_type << _IOC_TYPESHIFT}});
+  }
+  for (const std::uint32_t request : {TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO})
+    requests.push_back({{.argument = 1, .value = request}});
+  filter.allow_if_any(SYS_ioctl, requests);
 }
 
 // ENOSYS would do, but whoever reads a trace should see that these were meant.
@@ -221,7 +225,7 @@ void load_name_services(std::string_view settings) {
 
 }  // namespace
 
-Result<void> enter_worker_sandbox() {
+Result<void> enter_worker_sandbox(std::span<const NeededCall> needed) {
   load_name_services(read_file("/etc/nsswitch.conf").value_or(""));
   TRY(forbid_new_privileges());
   SyscallFilter filter;
@@ -232,7 +236,7 @@ Result<void> enter_worker_sandbox() {
   allow_less_rights(filter);
   allow_descriptor_flags(filter);
   allow_looking_around(filter);
-  allow_own_affairs(filter);
+  allow_own_affairs(filter, needed);
   allow_old_calls(filter);
   refuse_dangers(filter);
   return std::move(filter).install();

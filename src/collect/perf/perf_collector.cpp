@@ -1,5 +1,8 @@
 #include "collect/perf/perf_collector.hpp"
 
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -253,6 +256,11 @@ CollectorScope PerfCollector::scope() const {
   return {.processes = tasks_.processes(),
           .refused = attacher_.refused(),
           .kernel_need = plan_.kernel ? "" : kernel_frames_need(own_privileges())};
+}
+
+// Events of CPUs are opened in a fork storm, rings for deep stacks.
+std::vector<NeededCall> PerfCollector::needed_calls() const {
+  return {{SYS_perf_event_open}, {SYS_ioctl, _IOC_TYPE(PERF_EVENT_IOC_ENABLE)}};
 }
 
 }  // namespace ddprof

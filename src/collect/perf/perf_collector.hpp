@@ -57,6 +57,7 @@ class PerfCollector final : public Collector,
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::vector<std::string> notices() const override;
   [[nodiscard]] CollectorScope scope() const override;
+  [[nodiscard]] std::vector<NeededCall> needed_calls() const override;
 
   Pausable* pausable() override { return this; }
   Result<void> pause(const EventHandler& handle) override;

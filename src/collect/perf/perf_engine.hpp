@@ -10,6 +10,7 @@ class PerfEngine final : public Engine {
   Result<std::unique_ptr<Collector>> open(const Target& target, const EngineOptions& options) const override;
   [[nodiscard]] Result<std::uint32_t> automatic_stack_bytes(
       const std::vector<EventSpec>& events) const override;
+  [[nodiscard]] EngineAccount examine() const override;
 };
 
 }  // namespace ddprof

@@ -205,8 +205,8 @@ Result<std::uint64_t> find_tracepoint_id(std::string_view group, std::string_vie
 
 PerfAttempt attempt_perf_event(const perf_event_attr& attr, std::int32_t task, std::int32_t cpu,
                                std::string_view what) {
-  constexpr int kNoGroup = -1;
-  const long fd = ::syscall(SYS_perf_event_open, &attr, task, cpu, kNoGroup, PERF_FLAG_FD_CLOEXEC);
+  constexpr int kNoEventGroup = -1;
+  const long fd = ::syscall(SYS_perf_event_open, &attr, task, cpu, kNoEventGroup, PERF_FLAG_FD_CLOEXEC);
   if (fd >= 0) return {.event = UniqueFd(static_cast<int>(fd)), .failure = std::nullopt};
   return {.event = {}, .failure = gather_failure(errno, what, task, attr.exclude_kernel == 0)};
 }

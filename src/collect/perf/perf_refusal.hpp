@@ -8,19 +8,13 @@
 #include <string_view>
 
 #include "base/result.hpp"
+#include "collect/finding.hpp"
 #include "collect/perf/own_privileges.hpp"
 
 namespace ddprof {
 
 // "CAP_PERFMON or kernel.perf_event_paranoid <= 1", as far as it can be had here.
 [[nodiscard]] std::string kernel_frames_need(const OwnPrivileges& own);
-
-// What makes something work that does not.
-struct Cure {
-  std::string command;     // on the machine itself
-  std::string docker;      // options of `docker run`
-  std::string kubernetes;  // fields of the container or pod
-};
 
 // For who lacks capabilities: what gives them, or what else helps (a sysctl, which is the host's in a
 // container), by what is possible here.

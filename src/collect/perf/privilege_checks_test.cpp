@@ -1,12 +1,12 @@
-#include "doctor/privilege_checks.hpp"
+#include "collect/perf/privilege_checks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
-#include "doctor/machine_fixture.hpp"
-#include "doctor/probe_fixture.hpp"
+#include "collect/machine_fixture.hpp"
+#include "collect/perf/probe_fixture.hpp"
 
 namespace ddprof {
 namespace {

@@ -1,9 +1,10 @@
-#include "doctor/kernel_checks.hpp"
+#include "collect/perf/kernel_checks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "doctor/machine_fixture.hpp"
+#include "collect/machine_fixture.hpp"
+#include "collect/perf/probe_fixture.hpp"
 
 namespace ddprof {
 namespace {

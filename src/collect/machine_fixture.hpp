@@ -6,8 +6,7 @@
 #include <string_view>
 
 #include "base/scratch_fixture.hpp"
-#include "collect/perf/own_privileges.hpp"
-#include "doctor/machine.hpp"
+#include "collect/machine.hpp"
 
 namespace ddprof {
 
@@ -29,13 +28,5 @@ class RecordedMachine {
  private:
   ScratchFolder folder_;
 };
-
-// An ordinary user, or one with these capabilities.
-inline OwnPrivileges user_at(int paranoid, std::initializer_list<int> capabilities = {}) {
-  OwnPrivileges privileges{.paranoid = paranoid};
-  for (const int capability : capabilities)
-    privileges.capabilities |= std::uint64_t{1} << static_cast<unsigned>(capability);
-  return privileges;
-}
 
 }  // namespace ddprof

@@ -1,4 +1,4 @@
-#include "doctor/machine.hpp"
+#include "collect/machine.hpp"
 
 #include <charconv>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "doctor/perf_checks.hpp"
+#include "collect/perf/perf_checks.hpp"
 
 #include <sys/resource.h>
 

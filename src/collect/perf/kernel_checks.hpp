@@ -3,9 +3,9 @@
 #include <optional>
 
 #include "base/result.hpp"
+#include "collect/finding.hpp"
+#include "collect/machine.hpp"
 #include "collect/perf/own_privileges.hpp"
-#include "doctor/finding.hpp"
-#include "doctor/machine.hpp"
 
 namespace ddprof {
 

@@ -1,4 +1,4 @@
-#include "doctor/privilege_checks.hpp"
+#include "collect/perf/privilege_checks.hpp"
 
 #include <array>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "doctor/perf_probe.hpp"
+#include "collect/perf/perf_probe.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

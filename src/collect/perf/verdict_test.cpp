@@ -1,12 +1,12 @@
-#include "doctor/verdict.hpp"
+#include "collect/perf/verdict.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
 
-#include "doctor/machine_fixture.hpp"
-#include "doctor/probe_fixture.hpp"
+#include "collect/machine_fixture.hpp"
+#include "collect/perf/probe_fixture.hpp"
 
 namespace ddprof {
 namespace {
@@ -20,10 +20,7 @@ constexpr auto kMissing = CheckState::missing;
 
 class Verdict : public testing::Test {
  protected:
-  Verdict() {
-    recorded_.link("/proc/self/ns/pid", "pid:[4026531836]");
-    recorded_.file("/proc/kallsyms", "ffffffff81000000 T _text\nffffffff81000100 T start\n");
-  }
+  Verdict() { recorded_.file("/proc/kallsyms", "ffffffff81000000 T _text\nffffffff81000100 T start\n"); }
   // Own programs, other users, whole machine, kernel.
   [[nodiscard]] std::vector<CheckState> states(const OwnPrivileges& privileges) const {
     std::vector<CheckState> states;
@@ -96,12 +93,6 @@ TEST_F(Verdict, WithoutRingsNothingWorksEither) {
   EXPECT_FALSE(probe_.can_profile());
   EXPECT_THAT(states(root_), ElementsAre(kMissing, kMissing, kMissing, kMissing));
   EXPECT_THAT(judge(recorded_.machine(), root_, probe_)[0].cure.command, HasSubstr("mlock_kb"));
-}
-
-TEST_F(Verdict, APidNamespaceLimitsTheView) {
-  recorded_.link("/proc/self/ns/pid", "pid:[4026532441]");
-  EXPECT_THAT(states(root_), ElementsAre(kOk, kOk, kLimited, kOk));
-  EXPECT_EQ(judge(recorded_.machine(), root_, probe_)[2].cure.kubernetes, "hostPID: true");
 }
 
 TEST_F(Verdict, KernelFramesMayLackNames) {

@@ -1,4 +1,4 @@
-#include "doctor/perf_checks.hpp"
+#include "collect/perf/perf_checks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 
 #include <cerrno>
 
-#include "doctor/machine_fixture.hpp"
-#include "doctor/probe_fixture.hpp"
+#include "collect/machine_fixture.hpp"
+#include "collect/perf/probe_fixture.hpp"
 
 namespace ddprof {
 namespace {

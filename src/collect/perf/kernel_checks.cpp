@@ -1,4 +1,4 @@
-#include "doctor/kernel_checks.hpp"
+#include "collect/perf/kernel_checks.hpp"
 
 #include <array>
 #include <filesystem>

@@ -1,12 +1,11 @@
-#include "doctor/verdict.hpp"
+#include "collect/perf/verdict.hpp"
 
 #include <array>
 #include <cerrno>
 #include <utility>
 
+#include "collect/perf/kernel_checks.hpp"
 #include "collect/perf/ring_budget.hpp"
-#include "doctor/kernel_checks.hpp"
-#include "doctor/place_checks.hpp"
 
 namespace ddprof {
 
@@ -69,13 +68,11 @@ Ability judge_foreign(const OwnPrivileges& privileges, const PerfProbe& probe) {
   return ability;
 }
 
-Ability judge_host(const Machine& machine, const OwnPrivileges& privileges, const PerfProbe& probe) {
-  Ability ability{"whole-host", CheckState::ok, "the whole machine", "ddprof -g"};
+Ability judge_host(const OwnPrivileges& privileges, const PerfProbe& probe) {
+  Ability ability{std::string(kWholeHostAbility), CheckState::ok, "the whole machine", "ddprof -g"};
   if (probe.all) return missing(std::move(ability), *probe.all);
   if (!probe.can_profile()) return without_rings(std::move(ability), probe);
-  if (is_in_first_pid_namespace(machine)) return with_their_files(std::move(ability), privileges, probe);
-  return limited(std::move(ability), "only processes of this PID namespace have stacks",
-                 check_pid_namespace(machine).cure);
+  return with_their_files(std::move(ability), privileges, probe);
 }
 
 Ability judge_kernel(const Machine& machine, const OwnPrivileges& privileges, const PerfProbe& probe) {
@@ -90,7 +87,7 @@ Ability judge_kernel(const Machine& machine, const OwnPrivileges& privileges, co
 }  // namespace
 
 std::vector<Ability> judge(const Machine& machine, const OwnPrivileges& privileges, const PerfProbe& probe) {
-  return {judge_own(probe), judge_foreign(privileges, probe), judge_host(machine, privileges, probe),
+  return {judge_own(probe), judge_foreign(privileges, probe), judge_host(privileges, probe),
           judge_kernel(machine, privileges, probe)};
 }
 

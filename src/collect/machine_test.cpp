@@ -1,8 +1,8 @@
-#include "doctor/machine.hpp"
+#include "collect/machine.hpp"
 
 #include <gtest/gtest.h>
 
-#include "doctor/machine_fixture.hpp"
+#include "collect/machine_fixture.hpp"
 
 namespace ddprof {
 namespace {

@@ -1,9 +1,9 @@
 #pragma once
 
+#include "collect/finding.hpp"
+#include "collect/machine.hpp"
 #include "collect/perf/own_privileges.hpp"
-#include "doctor/finding.hpp"
-#include "doctor/machine.hpp"
-#include "doctor/perf_probe.hpp"
+#include "collect/perf/perf_probe.hpp"
 
 namespace ddprof {
 

@@ -4,9 +4,14 @@
 #include <string>
 #include <string_view>
 
-#include "collect/perf/perf_refusal.hpp"
-
 namespace ddprof {
+
+// What makes something work that does not.
+struct Cure {
+  std::string command;     // on the machine itself
+  std::string docker;      // options of `docker run`
+  std::string kubernetes;  // fields of the container or pod
+};
 
 enum class CheckState : std::uint8_t { ok, limited, missing };
 
@@ -26,9 +31,19 @@ enum class CheckState : std::uint8_t { ok, limited, missing };
 struct Finding {
   std::string name;  // the same in every version: programs look for it
   CheckState state = CheckState::ok;
-  std::string fact;     // "kernel.perf_event_paranoid is 2"
+  std::string fact;     // "kernel.kptr_restrict is 1"
   std::string meaning;  // one plain sentence without its full stop
   Cure cure = {};       // nothing in it when nothing needs a cure
 };
+
+// One thing that people want of a profiler, and how far it works here.
+struct Ability {
+  std::string name;  // the same in every version
+  CheckState state = CheckState::ok;
+  std::string title;    // "processes of other users"
+  std::string meaning;  // how to have it, how far it goes, or why not
+  Cure cure = {};
+};
+inline constexpr std::string_view kWholeHostAbility = "whole-host";
 
 }  // namespace ddprof
