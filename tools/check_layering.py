@@ -15,7 +15,7 @@ LEVELS = {
     "wire": 0, "base": 0,
     "elf": 1, "encode_proto": 1, "net": 1,
     "unwind": 2, "symbol_dwarf": 2, "symbol": 2, "process": 2, "profile": 2,
-    "collect": 3, "collect_bpf": 3, "collect_perf": 3, "collect_engines": 3, "encode": 3, "unwind_oracle": 3, "debugfile": 3,
+    "collect": 3, "collect_bpf": 3, "collect_perf": 3, "collect_replay": 3, "collect_engines": 3, "encode": 3, "unwind_oracle": 3, "debugfile": 3,
     "report": 4, "export": 4,
     "session": 5,
     "runtime": 6, "doctor": 6,
@@ -23,7 +23,11 @@ LEVELS = {
 }
 # An engine is a folder of collect, one step above the interface that it implements, and below the table of engines; the reader of debug information is a
 # folder of symbol, one step below the names that are made of it.
-WITHIN_LEVEL = {("collect_perf", "collect"), ("collect_perf", "collect_bpf"), ("collect_engines", "collect"), ("collect_engines", "collect_perf"), ("symbol", "symbol_dwarf")}
+WITHIN_LEVEL = {
+    ("collect_perf", "collect"), ("collect_perf", "collect_bpf"), ("collect_replay", "collect"),
+    ("collect_engines", "collect"), ("collect_engines", "collect_perf"), ("collect_engines", "collect_replay"),
+    ("symbol", "symbol_dwarf"),
+}
 
 
 def declared_modules():

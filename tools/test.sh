@@ -126,7 +126,7 @@ fuzzers() {
 
 check "layering" tools/check_layering.py
 check "format" tools/check_format.sh
-check "build: release" build release --target ddprof read_all
+check "build: release" build release --target ddprof read_all record_events
 check "packages: the build list holds all that the build read" tools/check_packages.py
 check "documentation is current" tools/check_docs.sh
 if [ "$mode" = quick ]; then

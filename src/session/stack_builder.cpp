@@ -53,8 +53,33 @@ bool StackBuilder::is_own_beyond_budget(const SampleEvent& sample) {
   return ++own_stacks_ > kMaxOwnStacks;
 }
 
+void StackBuilder::take_user_chain(const SampleEvent& sample, const Process& process) {
+  const ModuleMap& modules = code_.modules(process);
+  stack_.clear();
+  for (const std::uint64_t address : sample.user_chain) {
+    if (stack_.frames.size() == Unwinder::kMaxFrames) {
+      stack_.reason = StopReason::depth_limit;
+      return;
+    }
+    const std::uint64_t pc = stack_.frames.empty() ? address : address - 1;  // into the call
+    const Module* module = modules.find(Address{pc});
+    if (module == nullptr) stack_.reason = StopReason::unknown_code;
+    const bool has_file = module != nullptr && module->file != FileId::none;
+    stack_.frames.push_back(
+        {.file = has_file ? module->file : FileId::none, .address = has_file ? module->elf_address(pc) : pc});
+  }
+}
+
 void StackBuilder::build_user_stack(const SampleEvent& sample) {
   Process& process = processes_.find_or_read(sample.pid);
+  if (!sample.user_chain.empty()) {
+    take_user_chain(sample, process);
+    if (stack_.reason == StopReason::unknown_code && processes_.backfill(process))
+      take_user_chain(sample, process);
+    frames_.insert(frames_.end(), stack_.frames.begin(), stack_.frames.end());
+    if (stack_.reason == StopReason::unknown_code) stack_.reason = StopReason::complete;  // its end was found
+    return;
+  }
   live_.select(sample.pid);
   unwind(sample, process);
   bool is_unexplained =
@@ -73,7 +98,7 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
   for (std::uint64_t address : sample.kernel_chain) {
     frames_.push_back({.kind = FrameKind::kernel, .address = address});
   }
-  if (!sample.has_registers) {
+  if (!sample.has_registers && sample.user_chain.empty()) {
     // Kernel threads, and tasks in exec or exit, have no user stack: what the kernel told is all there is.
     stack_.clear();
     stack_.reason = sample.kernel_chain.empty() ? StopReason::no_registers : StopReason::complete;

@@ -44,6 +44,8 @@ class StackBuilder {
  private:
   void unwind(const SampleEvent& sample, const Process& process);
   void build_user_stack(const SampleEvent& sample);
+  // From the addresses that the engine found itself.
+  void take_user_chain(const SampleEvent& sample, const Process& process);
   bool is_own_beyond_budget(const SampleEvent& sample);
   OuterFrames* outer_frames(const SampleEvent& sample, bool is_truncated);
 

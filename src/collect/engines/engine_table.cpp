@@ -4,6 +4,7 @@
 #include <array>
 
 #include "collect/perf/perf_engine.hpp"
+#include "collect/replay/replay_engine.hpp"
 
 namespace ddprof {
 
@@ -16,6 +17,7 @@ std::unique_ptr<Engine> make() {
 
 constexpr auto kEngines = std::to_array<EngineRow>({
     {.name = "perf", .make = make<PerfEngine>},
+    {.name = "replay", .make = make<ReplayEngine>, .is_hidden = true},
 });
 
 constexpr std::string_view kAutomatic = "auto";
