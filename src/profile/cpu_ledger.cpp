@@ -65,6 +65,10 @@ std::vector<CpuLedger::Entry> CpuLedger::close_ended(std::int64_t exact_total) {
       missing.push_back({{static_cast<Pid>(key >> 32U), static_cast<Tid>(key & 0xffffffffU)}, difference});
     return true;
   });
+  // Who is first gets what is left over: the same one each time, and not by the order of a hash table.
+  std::sort(missing.begin(), missing.end(), [](const ThreadTotal& left, const ThreadTotal& right) {
+    return key_of(left.thread) < key_of(right.thread);
+  });
   std::vector<Entry> entries;
   for (const ThreadTotal& thread : missing) settle(thread.thread, thread.total, exact_total, entries);
   return entries;
