@@ -76,7 +76,7 @@ MergedCollector::MergedCollector(std::vector<std::unique_ptr<Collector>> collect
 
 MergedCollector::~MergedCollector() = default;
 
-EventHandler MergedCollector::waiting_room(Source& source) {
+EventHandler MergedCollector::buffer_into(Source& source) {
   return [&source](const CollectorEvent& event) {
     source.latest = std::max(source.latest, time_of(event).value_or(source.latest));
     source.waiting.emplace_back(event, source.latest);
@@ -88,7 +88,7 @@ Result<void> MergedCollector::collect(std::chrono::milliseconds timeout, const E
   for (const auto& source : sources_) {
     const std::size_t before = source->waiting.size();
     TRY(source->collector->collect(std::exchange(timeout, std::chrono::milliseconds(0)),
-                                   waiting_room(*source)));
+                                   buffer_into(*source)));
     const bool has_said_something = source->waiting.size() > before;
     if (has_said_something && !source->collector->is_finished()) limit = std::min(limit, source->latest);
   }
@@ -97,7 +97,7 @@ Result<void> MergedCollector::collect(std::chrono::milliseconds timeout, const E
 }
 
 Result<void> MergedCollector::drain(const EventHandler& handle) {
-  for (const auto& source : sources_) TRY(source->collector->drain(waiting_room(*source)));
+  for (const auto& source : sources_) TRY(source->collector->drain(buffer_into(*source)));
   release(kNoLimit, handle);
   return {};
 }
@@ -186,7 +186,7 @@ Pausable* MergedCollector::pausable() {
 }
 
 Result<void> MergedCollector::pause(const EventHandler& handle) {
-  for (const auto& source : sources_) TRY(source->collector->pausable()->pause(waiting_room(*source)));
+  for (const auto& source : sources_) TRY(source->collector->pausable()->pause(buffer_into(*source)));
   release(kNoLimit, handle);
   return {};
 }

@@ -48,7 +48,7 @@ class MergedCollector final : public Collector, public Pausable, public Handover
  private:
   struct Source;  // a collector and its events that wait
 
-  EventHandler waiting_room(Source& source);
+  EventHandler buffer_into(Source& source);
   // Hands over what is not newer than `limit`.
   void release(Nanoseconds limit, const EventHandler& handle);
 

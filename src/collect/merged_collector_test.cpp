@@ -20,7 +20,7 @@ std::unique_ptr<Collector> recorded(const std::vector<std::vector<CollectorEvent
   for (const auto& batch : batches) {
     for (const CollectorEvent& event : batch) writer.write(event);
     if (total) writer.write(RecordedTotal{0, *total});
-    writer.write(RecordedPause());
+    writer.write(RecordedBatchEnd());
   }
   return std::move(ReplayCollector::open(writer.bytes(), 1)).value();
 }
@@ -116,17 +116,17 @@ TEST(MergedCollector, IsTheSumOfItsParts) {
   EXPECT_EQ(collector.pausable(), nullptr);
 }
 
-// Notes everything, and sends one when it is taken over.
-class Heir final : public Collector, public Handover {
+// Sends a note when it is taken over, and keeps those that it is given.
+class NotedCollector final : public Collector, public Handover {
  public:
-  explicit Heir(std::byte mark) : mark_(mark) {}
+  explicit NotedCollector(std::byte mark) : mark_(mark) {}
 
   Result<void> collect(std::chrono::milliseconds, const EventHandler&) override { return {}; }
   Result<void> drain(const EventHandler&) override { return {}; }
   std::optional<std::int64_t> exact_total(std::uint32_t) override { return std::nullopt; }
   bool is_finished() override { return true; }
   [[nodiscard]] CollectorCounters counters() const override { return {}; }
-  [[nodiscard]] std::string describe() const override { return "heir"; }
+  [[nodiscard]] std::string describe() const override { return "noted"; }
   [[nodiscard]] std::vector<std::string> notices() const override { return {}; }
 
   Handover* handover() override { return this; }
@@ -147,10 +147,10 @@ class Heir final : public Collector, public Handover {
 };
 
 TEST(MergedCollector, NotesReachTheCollectorThatTheyAreOf) {
-  auto first = std::make_unique<Heir>(std::byte{11});
-  auto second = std::make_unique<Heir>(std::byte{22});
-  Heir& one = *first;
-  Heir& other = *second;
+  auto first = std::make_unique<NotedCollector>(std::byte{11});
+  auto second = std::make_unique<NotedCollector>(std::byte{22});
+  NotedCollector& one = *first;
+  NotedCollector& other = *second;
   MergedCollector collector = merged(std::move(first), std::move(second));
   ASSERT_TRUE(
       collector
@@ -159,8 +159,8 @@ TEST(MergedCollector, NotesReachTheCollectorThatTheyAreOf) {
   EXPECT_THAT(one.followed, ElementsAre(std::byte{11}));
   EXPECT_THAT(other.followed, ElementsAre(std::byte{22}));
   collector.follow({}, UniqueFd());
-  const std::byte nobody{2};
-  collector.follow(std::span(&nobody, 1), UniqueFd());
+  const std::byte unknown{2};
+  collector.follow(std::span(&unknown, 1), UniqueFd());
   collector.reclaim();
   EXPECT_TRUE(one.is_reclaimed && other.is_reclaimed);
 }

@@ -95,7 +95,7 @@ std::string recording_of_chains() {
     SampleEvent sample = sample_at(10 + 2 * i);
     sample.user_chain = chain;
     writer.write(sample);
-    if (i % 10 == 9) writer.write(RecordedPause());
+    if (i % 10 == 9) writer.write(RecordedBatchEnd());
   }
   writer.write(RecordedTotal{0, 110 * kTick});
   writer.write(ExitEvent{.pid = kProgram, .tid = kThread, .time = Nanoseconds(1000)});
@@ -113,7 +113,7 @@ std::string recording_of_registers() {
     sample.stack = stack;
     sample.stack_requested = 8192;
     writer.write(sample);
-    if (i % 10 == 9) writer.write(RecordedPause());
+    if (i % 10 == 9) writer.write(RecordedBatchEnd());
   }
   return writer.bytes();
 }

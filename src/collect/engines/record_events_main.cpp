@@ -47,7 +47,7 @@ Result<void> record(const std::string& name, const std::string& file, char** pro
   const EventHandler write = [&](const CollectorEvent& event) { writer.write(event); };
   const auto end_batch = [&] {
     if (auto total = collector->exact_total(0)) writer.write(RecordedTotal{0, *total});
-    writer.write(RecordedPause());
+    writer.write(RecordedBatchEnd());
   };
   while (!collector->is_finished()) {
     TRY(collector->collect(std::chrono::milliseconds(100), write));

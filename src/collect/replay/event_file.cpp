@@ -61,7 +61,7 @@ bool code_fields(Codec& codec, RecordedTotal& total) {
 
 constexpr std::size_t kEventKinds = std::variant_size_v<CollectorEvent>;
 constexpr auto kTotalKind = static_cast<std::uint8_t>(kEventKinds);
-constexpr auto kPauseKind = static_cast<std::uint8_t>(kEventKinds + 1);
+constexpr auto kBatchEndKind = static_cast<std::uint8_t>(kEventKinds + 1);
 
 struct Writer {
   std::string& to;
@@ -169,7 +169,7 @@ void EventFileWriter::write(const RecordedTotal& total) {
   code_fields(writer, copy);
 }
 
-void EventFileWriter::write(const RecordedPause&) { bytes_ += static_cast<char>(kPauseKind); }
+void EventFileWriter::write(const RecordedBatchEnd&) { bytes_ += static_cast<char>(kBatchEndKind); }
 
 Result<EventFileReader> EventFileReader::open(std::span<const std::byte> bytes) {
   const std::string_view start(reinterpret_cast<const char*>(bytes.data()),
@@ -181,9 +181,9 @@ Result<EventFileReader> EventFileReader::open(std::span<const std::byte> bytes) 
 
 Result<EventFileReader::Record> EventFileReader::next() {
   Reader reader{rest_, {&kernel_chain_, &user_chain_}};
-  std::uint8_t kind = kPauseKind;
+  std::uint8_t kind = kBatchEndKind;
   if (reader.get(kind)) {
-    if (kind == kPauseKind) return Record(RecordedPause());
+    if (kind == kBatchEndKind) return Record(RecordedBatchEnd());
     RecordedTotal total;
     if (kind == kTotalKind && code_fields(reader, total)) return Record(total);
     if (auto event = read_event(kind, reader)) return Record(*std::move(event));

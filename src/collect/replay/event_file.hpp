@@ -24,7 +24,7 @@ struct RecordedTotal {
   std::int64_t value = 0;
 };
 // One call of collect() ends here.
-struct RecordedPause {};
+struct RecordedBatchEnd {};
 
 class EventFileWriter {
  public:
@@ -32,7 +32,7 @@ class EventFileWriter {
 
   void write(const CollectorEvent& event);
   void write(const RecordedTotal& total);
-  void write(const RecordedPause& pause);
+  void write(const RecordedBatchEnd& end);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
@@ -42,7 +42,7 @@ class EventFileWriter {
 
 class EventFileReader {
  public:
-  using Record = std::variant<CollectorEvent, RecordedTotal, RecordedPause>;
+  using Record = std::variant<CollectorEvent, RecordedTotal, RecordedBatchEnd>;
 
   static Result<EventFileReader> open(std::span<const std::byte> bytes);
 

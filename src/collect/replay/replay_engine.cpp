@@ -26,7 +26,7 @@ Result<std::unique_ptr<ReplayCollector>> ReplayCollector::open(std::string recor
 Result<void> ReplayCollector::collect(std::chrono::milliseconds, const EventHandler& handle) {
   while (!reader_->is_at_end()) {
     const EventFileReader::Record record = TRY(reader_->next());
-    if (std::holds_alternative<RecordedPause>(record)) return {};
+    if (std::holds_alternative<RecordedBatchEnd>(record)) return {};
     if (const auto* total = std::get_if<RecordedTotal>(&record)) {
       if (total->event < totals_.size()) totals_[total->event] = total->value;
     } else {

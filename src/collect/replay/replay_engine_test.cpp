@@ -93,10 +93,10 @@ TEST(Replay, HasTheBatchesAndTotalsThatWereRecorded) {
   EventFileWriter writer;
   writer.write(ExitEvent{.pid = Pid{1}});
   writer.write(RecordedTotal{0, 100});
-  writer.write(RecordedPause());
+  writer.write(RecordedBatchEnd());
   writer.write(RecordedTotal{0, 250});
-  writer.write(RecordedTotal{5, 1});  // of an event that nobody has asked for
-  writer.write(RecordedPause());
+  writer.write(RecordedTotal{5, 1});  // of an event that is not configured
+  writer.write(RecordedBatchEnd());
   const auto collector = open(writer.bytes());
   int events = 0;
   const EventHandler count = [&](const CollectorEvent&) { ++events; };
