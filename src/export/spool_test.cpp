@@ -375,5 +375,19 @@ TEST_F(SharedSpool, KeepsItsBoundAndDeliversNothingTwice) {
   }
 }
 
+TEST_F(SpoolTest, HoldsExactlyItsBound) {
+  const std::uint64_t bound = file_bytes(numbered(0)) + file_bytes(numbered(1));
+  Spool spool = open({.bytes = bound, .age = std::chrono::hours(24)});
+  add(spool, numbered(0));
+  add(spool, numbered(1));
+  EXPECT_EQ(spool.state().bytes, bound);
+  EXPECT_EQ(spool.state().dropped, 0U);
+
+  const Parcel whole = numbered(2, std::string(2000, 'x'));
+  Spool other = open({.bytes = file_bytes(whole), .age = std::chrono::hours(24)});
+  add(other, whole);
+  EXPECT_THAT(deliver_all(other), ElementsAre(2));
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -224,5 +224,63 @@ TEST(ProcessTable, TurnsRunTimeAddressesIntoElfAddresses) {
   EXPECT_EQ(here - mapping->bias, expected);
 }
 
+TEST_F(ProcessTableTest, IsBackfilledOnceAndWhileItLives) {
+  Process& self = table.find_or_introduce(Pid{::getpid()});
+  EXPECT_TRUE(table.backfill(self));
+  EXPECT_FALSE(table.backfill(self));
+  EXPECT_FALSE(table.backfill(table.find_or_introduce(child)));
+}
+
+TEST_F(ProcessTableTest, CodeOfAProgramWithoutAFileIsNamedAfterItsProcess) {
+  const Tid tid{to_int(child)};
+  Process& process = table.find_or_introduce(child);
+  table.rename(child, tid, "short", false);
+  process.service = std::make_shared<const ServiceName>();
+  EXPECT_EQ(table.names(child, tid, 0).service, "");  // as of a thread of the kernel
+  map(child, 0x1000, "/a");
+  EXPECT_EQ(table.names(child, tid, 0).service, "short");
+  process.service = std::make_shared<const ServiceName>(ServiceName{"shop", true});
+  EXPECT_EQ(table.names(child, tid, 0).service, "shop");
+}
+
+TEST_F(ProcessTableTest, ATaskThatNoExecRemembersHasTheNamesOfNow) {
+  table.rename(child, Tid{to_int(child)}, "first", false);
+  table.rename(child, Tid{to_int(child)}, "second", true);
+  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 0).process, "first");
+  EXPECT_EQ(table.names(child, Tid{77}, 0).process, "second");
+  table.forget_ended();
+  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 0).process, "second");
+  EXPECT_EQ(table.names(parent, Tid{77}, 0).process, "");
+}
+
+TEST_F(ProcessTableTest, WhatIsNotAFileIsNotOpened) {
+  map(parent, 0x1000, "[vsyscall]");
+  map(parent, 0x2000, "[heap]");
+  map(parent, 0x3000, "[stack:7]");
+  map(parent, 0x4000, "/dev/zero (deleted)");
+  EXPECT_TRUE(provider.asked.empty());
+  EXPECT_EQ(table.find(parent)->program, FileId::none);
+  EXPECT_EQ(table.find(parent)->space->find({0x1000})->file, FileId::none);
+  EXPECT_EQ(files.file(table.find(parent)->space->find({0x2000})->file)->kind, CodeFile::Kind::jit);
+  map(parent, 0x5000, "/a (deleted)");
+  EXPECT_EQ(provider.asked, std::vector<std::string>{"/a"});
+}
+
+TEST_F(ProcessTableTest, AFileThatCannotBeReadIsTakenAsMapped) {
+  table.map(child, {0x5000}, 0x1000, 0x2000, {.path = "/a", .inode = 1});
+  EXPECT_EQ(table.find(child)->space->find({0x5000})->bias, 0x3000U);
+  EXPECT_EQ(table.find(child)->space->find({0x6000}), nullptr);
+}
+
+TEST_F(ProcessTableTest, AThreadsNameIsNotThatOfItsProcess) {
+  table.rename(child, Tid{to_int(child)}, "main", false);
+  table.rename(child, Tid{77}, "worker", false);
+  EXPECT_EQ(table.find(child)->name, "main");
+  EXPECT_EQ(table.names(child, Tid{77}, 0).process, "main");
+  EXPECT_EQ(table.names(child, Tid{77}, 0).thread, "worker");
+  table.rename(child, Tid{77}, "program", true);  // exec by a thread
+  EXPECT_EQ(table.find(child)->name, "program");
+}
+
 }  // namespace
 }  // namespace ddprof

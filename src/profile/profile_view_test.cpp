@@ -15,8 +15,8 @@ class ProfileViewTest : public testing::Test {
     profile_.value_types.push_back({text(type), text(unit)});
   }
   ProfileLine line_of(std::string_view name, std::string_view system_name = "") {
-    profile_.functions.push_back({.name = name.empty() ? 0 : text(name),
-                                  .system_name = system_name.empty() ? 0 : text(system_name)});
+    profile_.functions.push_back(
+        {.name = name.empty() ? 0 : text(name), .system_name = system_name.empty() ? 0 : text(system_name)});
     return {.function = static_cast<std::uint32_t>(profile_.functions.size() - 1)};
   }
   void add_location(std::uint32_t mapping, std::uint64_t address, std::vector<ProfileLine> lines = {}) {
@@ -83,8 +83,10 @@ TEST(SaturatingAdd, StopsAtTheLimits) {
 }
 
 TEST_F(ProfileViewTest, FramesHaveNamesOrAddresses) {
-  profile_.mappings.push_back(
-      {.start = Address{0x10000}, .limit = Address{0x20000}, .file_offset = 0x500, .path = text("/lib/libfoo.so")});
+  profile_.mappings.push_back({.start = Address{0x10000},
+                               .limit = Address{0x20000},
+                               .file_offset = 0x500,
+                               .path = text("/lib/libfoo.so")});
   add_location(kNoMapping, 0x1234);
   add_location(0, 0x10010);
   add_location(0, 0x10020, {line_of("", "mangled")});

@@ -113,5 +113,13 @@ TEST_F(SourceReaderTest, KnowsNothingOfAddressesOutsideOfTheCode) {
   EXPECT_TRUE(calls->empty());
 }
 
+TEST_F(SourceReaderTest, TellsTheCpuTimeOfItsThreadAlone) {
+  SourceReader reader("");
+  EXPECT_EQ(reader.cpu_time(), 0ns);  // there is none yet
+  reader.read({wanted()}, soon());
+  EXPECT_GT(reader.cpu_time(), 0ns);
+  EXPECT_LT(reader.cpu_time(), 60s);
+}
+
 }  // namespace
 }  // namespace ddprof

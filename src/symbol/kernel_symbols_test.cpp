@@ -61,5 +61,13 @@ TEST(KernelSymbols, IsEmptyWhenTheKernelHidesItsAddresses) {
   EXPECT_TRUE(KernelSymbols::parse("").empty());
 }
 
+TEST(KernelSymbols, ALineWithoutAnEndCostsNoOther) {
+  const std::string path = testing::TempDir() + fmt::format("kernel_symbols_line_{}.txt", ::getpid());
+  std::ofstream(path) << std::string(3 * 16384, 'x') << '\n' << kText;
+  const Result<KernelSymbols> symbols = KernelSymbols::read(path);
+  ASSERT_TRUE(symbols.ok());
+  EXPECT_EQ(name_at(*symbols, 0xffffffff81000200), "second");
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -98,5 +98,11 @@ TEST(RingBudget, ReadsThisMachine) {
   EXPECT_TRUE(std::has_single_bit(input.page_bytes));
 }
 
+TEST(RingBudget, LeavesOnePageWhenTheControlPageAloneMayBeLocked) {
+  EXPECT_EQ(ring_budget({.cpus = 1, .perf_mlock_kib = 4, .memlock_limit_bytes = 0}).pages, 1U);
+  EXPECT_EQ(ring_budget({.cpus = 1, .perf_mlock_kib = 8, .memlock_limit_bytes = 0}).pages, 1U);
+  EXPECT_EQ(ring_budget({.cpus = 1, .perf_mlock_kib = 12, .memlock_limit_bytes = 0}).pages, 2U);
+}
+
 }  // namespace
 }  // namespace ddprof
