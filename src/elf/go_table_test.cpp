@@ -173,7 +173,8 @@ TEST(GoTable, FindsItsCodeAndDataThroughTheRuntime) {
   Program program;
   const std::uint64_t at = program.add(".gopclntab", go_bytes(0));
   const std::uint64_t data = program.add(".rodata", Bytes(16, std::byte{7}));
-  const Bytes other = module_bytes({{0, at}, {8, at}, {176, 0x9999}});  // points to the table, but has other names
+  const Bytes other =
+      module_bytes({{0, at}, {8, at}, {176, 0x9999}});  // points to the table, but has other names
   const Bytes right = module_bytes({{0, at}, {8, at + kNamesOffset}, {176, 0x7000}, {320, data}});
   Bytes both = other;
   both.insert(both.end(), right.begin(), right.end());
@@ -193,7 +194,8 @@ TEST(GoTable, FindsThemThroughWhatTheLoaderWillWrite) {
   const std::uint64_t data = program.add(".data", Bytes(2 * kModuleBytes));
   const std::uint64_t runtime = data + kModuleBytes;
   Bytes relocations;
-  const auto relocate = [&](std::uint64_t address, std::uint64_t target, std::uint32_t type = R_X86_64_RELATIVE) {
+  const auto relocate = [&](std::uint64_t address, std::uint64_t target,
+                            std::uint32_t type = R_X86_64_RELATIVE) {
     append(relocations, Elf64_Rela{address, ELF64_R_INFO(0, type), static_cast<std::int64_t>(target)});
   };
   relocate(data, at);  // names do not follow
@@ -208,8 +210,8 @@ TEST(GoTable, FindsThemThroughWhatTheLoaderWillWrite) {
   EXPECT_EQ(found->code_start, 0x7000U);
 }
 
-std::vector<std::pair<std::uint64_t, std::int32_t>> steps_of(std::initializer_list<unsigned> bytes, std::uint64_t end,
-                                                             std::uint32_t offset = 1) {
+std::vector<std::pair<std::uint64_t, std::int32_t>> steps_of(std::initializer_list<unsigned> bytes,
+                                                             std::uint64_t end, std::uint32_t offset = 1) {
   Bytes sequences = {std::byte{0xff}};
   for (const unsigned byte : bytes) sequences.push_back(static_cast<std::byte>(byte));
   GoTable of;
@@ -228,18 +230,19 @@ using Steps = std::vector<std::pair<std::uint64_t, std::int32_t>>;
 
 TEST(GoSequence, ChangesItsValueAlongTheCode) {
   EXPECT_EQ(steps_of({2, 1, 48, 2, 47, 1, 0}, 0x200), (Steps{{0x104, 0}, {0x10c, 24}, {0x110, 0}}));
-  EXPECT_EQ(steps_of({0, 1, 2, 1, 0}, 0x200), (Steps{{0x104, -1}, {0x108, 0}}));  // a zero at first is a change
-  EXPECT_EQ(steps_of({0x82, 0x01, 1, 0}, 0x200), (Steps{{0x104, 64}}));           // of two bytes
+  EXPECT_EQ(steps_of({0, 1, 2, 1, 0}, 0x200),
+            (Steps{{0x104, -1}, {0x108, 0}}));                           // a zero at first is a change
+  EXPECT_EQ(steps_of({0x82, 0x01, 1, 0}, 0x200), (Steps{{0x104, 64}}));  // of two bytes
 }
 
 TEST(GoSequence, EndsWithTheCodeTheBytesAndWhatIsImpossible) {
   EXPECT_EQ(steps_of({2, 1, 2, 1, 2, 1}, 0x108), (Steps{{0x104, 0}, {0x108, 1}}));
   EXPECT_EQ(steps_of({2, 1, 2}, 0x200), (Steps{{0x104, 0}}));
-  EXPECT_EQ(steps_of({2, 1, 2, 0, 2, 1}, 0x200), (Steps{{0x104, 0}}));                    // no steps
-  EXPECT_EQ(steps_of({1, 1}, 0x200), Steps{});                                            // below -1
-  EXPECT_EQ(steps_of({0xff, 0xff, 0xff, 0xff, 0xff, 1, 1}, 0x200), Steps{});              // a number too long
+  EXPECT_EQ(steps_of({2, 1, 2, 0, 2, 1}, 0x200), (Steps{{0x104, 0}}));        // no steps
+  EXPECT_EQ(steps_of({1, 1}, 0x200), Steps{});                                // below -1
+  EXPECT_EQ(steps_of({0xff, 0xff, 0xff, 0xff, 0xff, 1, 1}, 0x200), Steps{});  // a number too long
   EXPECT_EQ(steps_of({0x80, 0x80, 0x80, 0x80, 0x10, 1}, 0x200), (Steps{{0x104, 0x7fffffff}}));
-  EXPECT_EQ(steps_of({0x82, 0x80, 0x80, 0x80, 0x10, 1}, 0x200), Steps{});                 // above all
+  EXPECT_EQ(steps_of({0x82, 0x80, 0x80, 0x80, 0x10, 1}, 0x200), Steps{});  // above all
   EXPECT_EQ(steps_of({2, 1}, 0x200, 0), Steps{});
   EXPECT_EQ(steps_of({2, 1}, 0x200, 3), Steps{});
 }

@@ -74,5 +74,22 @@ TEST(Confinement, TheEffectiveUserIsTheSecondNumber) {
   EXPECT_EQ(parse_effective_user("Uid:\n"), std::nullopt);
 }
 
+TEST(Confinement, ATaskHasThirtyTwoDigitsAndANumber) {
+  const std::string task = "432624d2150b349fe35ba397284dea78";
+  EXPECT_EQ(container_id_in("/ecs/" + task + "-1"), task + "-1");
+  EXPECT_EQ(container_id_in("/ecs/x" + task + "-1"), task + "-1");
+  EXPECT_EQ(container_id_in("/ecs/" + task + "-"), "");
+  EXPECT_EQ(container_id_in("/ecs/" + task + "-1x"), "");
+  EXPECT_EQ(container_id_in("/ecs/" + task.substr(1) + "-1"), "");
+  EXPECT_EQ(container_id_in("/ecs/g" + task.substr(1) + "-1"), "");
+}
+
+TEST(Confinement, AnIdHasNoDigitTooFew) {
+  EXPECT_EQ(container_id_in("/docker/" + kDigestId.substr(1)), "");
+  EXPECT_EQ(container_id_in(kDigestId), kDigestId);
+  EXPECT_EQ(container_id_in("/garden/" + std::string(kUuidId.substr(1))), "");
+  EXPECT_EQ(container_id_in("/garden/34dc0b5e.626f-2c5c-4c51-70e34b10e765"), "");
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,6 +122,18 @@ TEST_F(FileRegistryTest, AFileThatManyCouldWriteIsNotCached) {
   EXPECT_EQ(files_.file(id)->cache_key(), "");
   EXPECT_NE(map(victim, "/tmp/shared"), id);
   EXPECT_NE(map(hostile, "/tmp/other"), id);
+}
+
+TEST(FileRegistry, ReadsTheVdsoFromOurOwnMemory) {
+  if (::getauxval(AT_SYSINFO_EHDR) == 0) GTEST_SKIP() << "the kernel maps no vdso";
+  FilesOf provider;
+  FileRegistry files(provider);
+  const FileId id = files.vdso();
+  EXPECT_EQ(files.vdso(), id);
+  EXPECT_EQ(files.file(id)->kind, CodeFile::Kind::vdso);
+  ASSERT_TRUE(files.file(id)->elf);
+  EXPECT_GT(files.file(id)->elf->section_count(), 1U);
+  EXPECT_EQ(provider.opened, 0);
 }
 
 }  // namespace

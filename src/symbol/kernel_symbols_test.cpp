@@ -69,5 +69,15 @@ TEST(KernelSymbols, ALineWithoutAnEndCostsNoOther) {
   EXPECT_EQ(name_at(*symbols, 0xffffffff81000200), "second");
 }
 
+TEST(KernelSymbols, TheLastFunctionBeforeAModuleIsShort) {
+  const KernelSymbols symbols = KernelSymbols::parse(
+      "ffffffff81000000 T first\n"
+      "ffffffff81100000 T last\n"
+      "ffffffff81300000 T of_module\t[module]\n");
+  EXPECT_EQ(name_at(symbols, 0xffffffff810fffff), "first");
+  EXPECT_EQ(name_at(symbols, 0xffffffff81100fff), "last");
+  EXPECT_EQ(name_at(symbols, 0xffffffff811fffff), "");
+}
+
 }  // namespace
 }  // namespace ddprof
