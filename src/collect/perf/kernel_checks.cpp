@@ -1,4 +1,4 @@
-#include "collect/perf/kernel_checks.hpp"
+#include "collect/perf/perf_checks.hpp"
 
 #include <array>
 #include <filesystem>

@@ -7,13 +7,10 @@
 
 #include "collect/bpf/thread_context_reader.hpp"
 #include "collect/machine.hpp"
-#include "collect/perf/kernel_checks.hpp"
 #include "collect/perf/own_privileges.hpp"
 #include "collect/perf/perf_checks.hpp"
 #include "collect/perf/perf_collector.hpp"
 #include "collect/perf/perf_probe.hpp"
-#include "collect/perf/privilege_checks.hpp"
-#include "collect/perf/verdict.hpp"
 
 namespace ddprof {
 

@@ -1,10 +1,9 @@
-#include "collect/perf/verdict.hpp"
+#include "collect/perf/perf_checks.hpp"
 
 #include <array>
 #include <cerrno>
 #include <utility>
 
-#include "collect/perf/kernel_checks.hpp"
 #include "collect/perf/ring_budget.hpp"
 
 namespace ddprof {
