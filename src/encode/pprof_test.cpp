@@ -248,5 +248,27 @@ TEST(Pprof, StopsInflatingABomb) {
   EXPECT_EQ(profile.error().code, ErrorCode::corrupt);
 }
 
+TEST(Pprof, SkipsUnknownFieldsInEveryMessage) {
+  const auto message = [](char tag, const std::string& known) {
+    const std::string content = "\xa0\x06\x01\xa2\x06\x02zz"s + known;
+    return std::string{tag, static_cast<char>(content.size())} + content;
+  };
+  const std::string bytes =
+      message('\x0a', "\x08\x01\x10\x02") +                                                // column
+      message('\x12', "\x0a\x01\x01\x12\x01\x05" + message('\x1a', "\x08\x03\x10\x04")) +  // sample, label
+      message('\x1a', "\x08\x01\x28\x04") +                                                // mapping
+      message('\x22', "\x08\x01\x10\x01" + message('\x22', "\x08\x01\x10\x09")) +          // location, line
+      message('\x2a', "\x08\x01\x10\x03") +                                                // function
+      "\x32\x00\x32\x01t\x32\x01u\x32\x01n\x32\x01p"s;
+  const Result<Profile> decoded = decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(decoded->text(decoded->value_types.at(0).unit), "u");
+  EXPECT_THAT(decoded->samples.at(0).values, ElementsAre(5));
+  EXPECT_EQ(label_text(*decoded, decoded->samples[0], "n"), "p");
+  EXPECT_EQ(decoded->text(decoded->mappings.at(0).path), "p");
+  EXPECT_EQ(decoded->locations.at(0).lines.at(0).line, 9);
+  EXPECT_EQ(decoded->text(decoded->functions.at(0).name), "n");
+}
+
 }  // namespace
 }  // namespace ddprof

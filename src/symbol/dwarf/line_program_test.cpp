@@ -168,5 +168,24 @@ TEST(LineProgram, SaysWhenItIsNotAllThere) {
   EXPECT_EQ(scene.problem(), "lines at 0x0: they end outside of .debug_line");
 }
 
+TEST(LineProgram, ADirectoryThatIsNotThereIsNone) {
+  const auto header = DwarfBytes()
+                          .list({1, 1, 1, 0xfb, 14, 13})
+                          .list(kOpcodeLengths)
+                          .list({1, 1, 0x1f, 1})  // one directory
+                          .u32(0)
+                          .list({2, 1, 0x1f, 2, 0x0b, 2})  // two files, with the index of theirs
+                          .u32(7)
+                          .u8(0)
+                          .u32(7)
+                          .u8(1);
+  const LineScene scene(DwarfBytes().u16(5).u8(8).u8(0).u32(header.size()).bytes(header).with_length(),
+                        DwarfBytes().text("/build").text("a.c"));
+  ASSERT_TRUE(scene.program().has_value());
+  EXPECT_EQ(scene.program()->path(0), "/build/a.c");
+  EXPECT_EQ(scene.program()->path(1), "/work/a.c");
+  EXPECT_EQ(scene.program()->path(2), "");
+}
+
 }  // namespace
 }  // namespace ddprof
