@@ -3,8 +3,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <memory>
 #include <random>
 #include <string_view>
 #include <utility>
@@ -12,9 +10,6 @@
 #include "cli/option_table.hpp"
 #include "export/datadog_peer.hpp"
 #include "export/intake_address.hpp"
-#include "process/confinement.hpp"
-#include "process/process_context.hpp"
-#include "process/service_name.hpp"
 
 namespace ddprof {
 
@@ -46,14 +41,14 @@ bool was_named(const Options& options, std::string_view name) {
 
 }  // namespace
 
-DatadogIdentity identity_of(const Options& options, const std::string& name, Pid target) {
+DatadogIdentity identity_of(const Options& options, const std::string& name, const ProcessIdentity& target) {
   utsname machine{};
   ::uname(&machine);
   return {.service = options.service.empty() ? name : options.service,
           .environment = options.environment,
           .version = options.service_version,
           .runtime_id = options.runtime_id.empty() ? random_uuid() : options.runtime_id,
-          .process_id = options.global ? 0 : to_int(target),
+          .process_id = target.pid,
           .host = machine.nodename,
           .architecture = std::string(kArchitectureTag),
           .platform = std::string(kPlatformTag),
@@ -66,50 +61,6 @@ DatadogIdentity identity_of(const Options& options, const std::string& name, Pid
           .tags = options.tags};
 }
 
-namespace {
-
-// What the target publishes of itself stands for what the user did not say.
-auto published_identity(const Options& options, Pid target) {
-  const bool has_service = was_named(options, "service");
-  const bool has_runtime_id = was_named(options, "runtime-id");
-  return [=, memory = std::make_shared<ForeignMemory>()](DatadogIdentity identity) {
-    const auto context = read_process_context(target, *memory);
-    if (!context) return identity;
-    auto take = [&](std::string& field, bool is_chosen, const char* name) {
-      if (std::string text = context->text(name); !is_chosen && !text.empty()) field = std::move(text);
-    };
-    take(identity.service, has_service, "service.name");
-    take(identity.environment, !identity.environment.empty(), "deployment.environment.name");
-    take(identity.version, !identity.version.empty(), "service.version");
-    take(identity.runtime_id, has_runtime_id, "service.instance.id");
-    const auto tags = context->attributes.find("datadog.process_tags");
-    if (tags != context->attributes.end()) identity.process_tags = tags->second;
-    return identity;
-  };
-}
-
-bool is_printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c != '\x7f'; });
-}
-
-// By these the agent finds the tags of the target's container, which may not be ours.
-std::vector<std::pair<std::string, std::string>> origin_headers(const Options& options, Pid target) {
-  std::vector<std::pair<std::string, std::string>> headers;
-  if (options.global) return headers;
-  const auto confinement = read_confinement(target);
-  if (!confinement->container_id.empty())
-    headers.emplace_back("Datadog-Container-ID", confinement->container_id);
-  if (const std::string entity = read_entity_id(target); !entity.empty())
-    headers.emplace_back("Datadog-Entity-ID", entity);
-  constexpr std::size_t kLongestValue = 500;  // it is a process that says it
-  const std::string external = read_variable(target, "DD_EXTERNAL_ENV");
-  if (!external.empty() && external.size() <= kLongestValue && is_printable(external))
-    headers.emplace_back("Datadog-External-Env", external);
-  return headers;
-}
-
-}  // namespace
-
 std::optional<AgentAddress> chosen_agent(const Options& options) {
   const bool has_host = was_named(options, "host") && !options.host.empty();
   const bool is_named = !options.url.empty() || has_host || was_named(options, "port") || options.agentless;
@@ -121,16 +72,15 @@ std::optional<AgentAddress> chosen_agent(const Options& options) {
   return place ? std::optional(std::move(place).value()) : std::nullopt;
 }
 
-Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target,
-                std::shared_ptr<HostShares> shares) {
+Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name,
+                const ProcessIdentity& target, std::shared_ptr<HostShares> shares) {
   return datadog_peer({.agent = agent,
                        .api_key = options.agentless ? options.api_key : "",
                        .format = options.intake_format,
                        .identity = identity_of(options, name, target),
-                       .headers = origin_headers(options, target),
-                       .as_published = options.global ? nullptr
-                                                      : std::function<DatadogIdentity(DatadogIdentity)>(
-                                                            published_identity(options, target)),
+                       .target = target,
+                       .has_service = was_named(options, "service"),
+                       .has_runtime_id = was_named(options, "runtime-id"),
                        .shares = std::move(shares),
                        .new_runtime_id = random_uuid});
 }

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/ids.hpp"
 #include "cli/options.hpp"
 #include "export/agent_address.hpp"
 #include "export/datadog_body.hpp"
@@ -20,11 +19,11 @@ std::optional<AgentAddress> chosen_agent(const Options& options);
 // A new name for a run.
 std::string random_uuid();
 
-// Whose profiles they are. `name` is the service when nobody gave it one.
-DatadogIdentity identity_of(const Options& options, const std::string& name, Pid target);
+// Whose profiles they are. `name` is the service when the user gave it none.
+DatadogIdentity identity_of(const Options& options, const std::string& name, const ProcessIdentity& target);
 
 // `shares`: how the profile of a host is cut; null: it is sent whole.
-Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name, Pid target,
-                std::shared_ptr<HostShares> shares = nullptr);
+Peer agent_peer(const AgentAddress& agent, const Options& options, const std::string& name,
+                const ProcessIdentity& target, std::shared_ptr<HostShares> shares = nullptr);
 
 }  // namespace ddprof

@@ -61,7 +61,7 @@ TEST(AgentChoice, NamesTheTagsThatAreLeftOut) {
 
 TEST(AgentChoice, DescribesTheAgentInTheSummary) {
   Options options = parsed({"-H", "agent", "x"});
-  EXPECT_EQ(agent_peer(*chosen_agent(options), options, "x", Pid{1}).place, "http://agent:8126");
+  EXPECT_EQ(agent_peer(*chosen_agent(options), options, "x", {}).place, "http://agent:8126");
 }
 
 }  // namespace

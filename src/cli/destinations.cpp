@@ -13,13 +13,13 @@
 #include "base/file_name.hpp"
 #include "base/output_file.hpp"
 #include "base/private_folder.hpp"
-#include "base/read_file.hpp"
 #include "cli/option_table.hpp"
 #include "cli/upload_peers.hpp"
 #include "cli/user_folder.hpp"
 #include "export/file_destination.hpp"
 #include "export/several_destinations.hpp"
 #include "export/upload_destination.hpp"
+#include "process/process_identity.hpp"
 #include "runtime/call_apart.hpp"
 
 namespace ddprof {
@@ -33,8 +33,8 @@ std::string name_of_target(const Options& options, Pid target) {
   }
   if (options.global) return "host";
   if (!options.attached.name.empty()) return options.attached.name;
-  auto comm = read_file(fmt::format("/proc/{}/comm", to_int(target)));
-  return comm ? comm->substr(0, comm->rfind('\n')) : "process";
+  const std::string known = read_process_name(target);
+  return known.empty() ? "process" : known;
 }
 
 // Where profiles go by default.

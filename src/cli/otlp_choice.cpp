@@ -9,7 +9,6 @@
 #include "export/collector_url.hpp"
 #include "export/otlp_headers.hpp"
 #include "export/otlp_peer.hpp"
-#include "process/confinement.hpp"
 
 namespace ddprof {
 
@@ -60,17 +59,16 @@ void check_compression(Options& options) {
       "OTLP is compressed by gzip, or not (none), but not by {}: gzip it is", word.substr(0, 40)));
 }
 
-OtlpResource resource_of(const Options& options, const std::string& name, Pid target) {
+OtlpResource resource_of(const Options& options, const std::string& name, const ProcessIdentity& target) {
   DatadogIdentity identity = identity_of(options, name, target);
   OtlpResource resource{.service_name = std::move(identity.service),
                         .service_version = std::move(identity.version),
                         .service_instance_id = std::move(identity.runtime_id),
                         .environment = std::move(identity.environment),
                         .host_name = std::move(identity.host),
+                        .container_id = target.container_id,
                         .attributes = tag_pairs(options.tags)};
-  if (options.global) return resource;
-  resource.pid = to_int(target);
-  if (const auto confinement = read_confinement(target)) resource.container_id = confinement->container_id;
+  if (!options.global) resource.pid = target.pid;
   return resource;
 }
 
@@ -92,8 +90,8 @@ std::optional<std::string> chosen_collector(const Options& options) {
   return base ? std::optional(*base + std::string(kOtlpPath)) : std::nullopt;
 }
 
-Peer collector_peer(const std::string& url, const Options& options, const std::string& name, Pid target,
-                    HostShares::Identify identify) {
+Peer collector_peer(const std::string& url, const Options& options, const std::string& name,
+                    const ProcessIdentity& target, bool tells_processes) {
   auto headers = parse_otlp_headers(options.otlp_headers);
   return otlp_peer(
       {.url = url,
@@ -103,7 +101,7 @@ Peer collector_peer(const std::string& url, const Options& options, const std::s
        .is_compressed = options.otlp_compression != "none",
        // Pyroscope, which takes OTLP too, refuses times: they are sent to whom they are wanted for.
        .has_times = origin_of(options, "timeline").kind != Origin::Kind::default_value,
-       .identify = std::move(identify)});
+       .tells_processes = tells_processes});
 }
 
 }  // namespace ddprof

@@ -21,7 +21,7 @@ std::string collector_of(const std::vector<const char*>& args, const Variables& 
 
 Peer peer_of(const std::vector<const char*>& args, const Variables& variables = {}) {
   const Options options = OptionFixture{.variables = variables}.parsed(args);
-  return collector_peer(chosen_collector(options).value_or(""), options, "x", Pid{1});
+  return collector_peer(chosen_collector(options).value_or(""), options, "x", {});
 }
 
 TEST(OtlpChoice, IsNoneByDefault) {

@@ -24,8 +24,8 @@ std::optional<std::string> chosen_pyroscope(const Options& options) {
   return url ? std::optional(std::move(url).value()) : std::nullopt;
 }
 
-Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name, Pid target,
-                       std::shared_ptr<HostShares> shares) {
+Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name,
+                       const ProcessIdentity& target, std::shared_ptr<HostShares> shares) {
   const DatadogIdentity identity = identity_of(options, name, target);
   PyroscopeLabels labels = {
       {"env", identity.environment}, {"version", identity.version}, {"host", identity.host}};

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "base/ids.hpp"
 #include "base/result.hpp"
 #include "cli/options.hpp"
 #include "export/host_shares.hpp"
@@ -18,9 +17,9 @@ Result<void> check_pyroscope(Options& options);
 // The address of a Pyroscope server. None by default.
 std::optional<std::string> chosen_pyroscope(const Options& options);
 
-// `name` is the service when nobody gave it one. `shares`: how the profile of a host is cut; null: it is sent
-// whole.
-Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name, Pid target,
-                       std::shared_ptr<HostShares> shares = nullptr);
+// `name` is the service when the user gave it none. `shares`: how the profile of a host is cut; null: it is
+// sent whole.
+Peer pyroscope_peer_of(const std::string& url, const Options& options, const std::string& name,
+                       const ProcessIdentity& target, std::shared_ptr<HostShares> shares = nullptr);
 
 }  // namespace ddprof

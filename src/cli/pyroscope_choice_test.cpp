@@ -36,7 +36,7 @@ TEST(PyroscopeChoice, NamesTheServiceAndItsTags) {
   const Options options = parsed({"--pyroscope-url", "http://p:4040", "-S", "shop", "-E", "prod", "-V", "1.2",
                                   "-T", "team:a b,x-y:1", "x"});
   Batch batch;
-  const auto parcel = pyroscope_peer_of("http://p:4040", options, "x", Pid{1}).pack(batch).at(0);
+  const auto parcel = pyroscope_peer_of("http://p:4040", options, "x", {}).pack(batch).at(0);
   ASSERT_TRUE(parcel.ok());
   EXPECT_THAT(parcel->query, testing::StartsWith("name=shop%7Benv%3Dprod%2Cversion%3D1.2%2Chost%3D"));
   EXPECT_THAT(parcel->query, HasSubstr("%2Cteam%3Da%20b%2Cx_y%3D1%7D&from="));
@@ -48,7 +48,7 @@ TEST(PyroscopeChoice, ShowsNoPassword) {
                                                       {"PYROSCOPE_BASIC_AUTH_PASSWORD", "topsecret"}}}
                               .parsed({"x"});
   EXPECT_THAT(show_config(options), Not(HasSubstr("secret")));
-  EXPECT_EQ(pyroscope_peer_of("http://p:4040", options, "x", Pid{1}).headers.at(0).first, "Authorization");
+  EXPECT_EQ(pyroscope_peer_of("http://p:4040", options, "x", {}).headers.at(0).first, "Authorization");
 }
 
 }  // namespace

@@ -7,12 +7,11 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "base/result.hpp"
 #include "encode/display_text.hpp"
+#include "process/process_identity.hpp"
 #include "runtime/standard_streams.hpp"
 
 namespace ddprof {
@@ -20,12 +19,6 @@ namespace ddprof {
 namespace {
 
 constexpr std::size_t kPlainWidth = 100, kLeastWidth = 40, kMostWidth = 10'000;
-
-// By name: asking the file itself could hang, where the target chose it.
-std::string stream_name(const std::string& process, int stream) {
-  std::error_code unreadable;
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/fd/{}", process, stream), unreadable).string();
-}
 
 }  // namespace
 
@@ -66,9 +59,10 @@ std::size_t text_width() {
 
 bool may_draw_progress(bool starts_program, Pid attached) {
   if (starts_program || ::isatty(STDERR_FILENO) != 1) return false;
-  const std::string terminal = stream_name("self", STDERR_FILENO);
-  const std::string process = std::to_string(to_int(attached));
-  return stream_name(process, STDOUT_FILENO) != terminal && stream_name(process, STDERR_FILENO) != terminal;
+  // By name: asking the file itself could hang, where the target chose it.
+  const std::string terminal = read_descriptor_link(Pid{::getpid()}, STDERR_FILENO);
+  return read_descriptor_link(attached, STDOUT_FILENO) != terminal &&
+         read_descriptor_link(attached, STDERR_FILENO) != terminal;
 }
 
 std::string fresh_line() {

@@ -5,7 +5,6 @@
 
 #include "cli/agent_choice.hpp"
 #include "cli/found_agent.hpp"
-#include "cli/host_identities.hpp"
 #include "cli/option_table.hpp"
 #include "cli/otlp_choice.hpp"
 #include "cli/pyroscope_choice.hpp"
@@ -22,49 +21,14 @@ Notice said_once(const Notice& say) {
   };
 }
 
-// How the profile of a host is shared out among the peers, who all see the same processes.
-class Sharing {
- public:
-  Sharing(const Options& options, const Notice& say_notice)
-      : is_wanted_(options.global && options.split_services),
-        identities_(std::make_shared<HostIdentities>()),
-        say_(said_once(say_notice)) {}
-
-  [[nodiscard]] std::shared_ptr<HostShares> by_process() const {
-    return shares([](ShareIdentity&) {});
-  }
-  // For peers who know processes. Null where nothing is shared out.
-  [[nodiscard]] HostShares::Identify identify() const {
-    if (!is_wanted_) return nullptr;
-    return [identities = identities_](std::span<const SampleOrigin> origins) {
-      return identities->identify(origins, HostIdentities::Clock::now());
-    };
-  }
-  // For peers to whom processes of one service in one container are the same.
-  [[nodiscard]] std::shared_ptr<HostShares> by_container() const {
-    return shares([](ShareIdentity& identity) {
-      for (std::string* field : {&identity.entity_id, &identity.external_environment, &identity.instance_id,
-                                 &identity.process_tags})
-        field->clear();
-    });
-  }
-
- private:
-  template <typename Simplify>
-  [[nodiscard]] std::shared_ptr<HostShares> shares(Simplify simplify) const {
-    if (!is_wanted_) return nullptr;
-    auto identify_simply = [identify = identify(), simplify](std::span<const SampleOrigin> origins) {
-      auto found = identify(origins);
-      for (ShareIdentity& identity : found) simplify(identity);
-      return found;
-    };
-    return std::make_shared<HostShares>(std::move(identify_simply), say_);
-  }
-
-  bool is_wanted_;
-  std::shared_ptr<HostIdentities> identities_;
-  Notice say_;
-};
+// Where it lives, and what it was started with; empty for a host.
+ProcessIdentity identity_of_target(const Options& options, Pid target) {
+  if (options.global) return {};
+  ForeignMemory memory;
+  ProcessIdentity identity = read_process_identity(target, *read_confinement(target), memory);
+  identity.pid = to_int(target);
+  return identity;
+}
 
 }  // namespace
 
@@ -86,16 +50,20 @@ std::vector<Peer> chosen_peers(const Options& given, const std::string& name, Pi
   Options options = given;
   // All know the run by the same name.
   if (options.runtime_id.empty()) options.runtime_id = random_uuid();
-  const Sharing sharing(options, say_notice);
+  const ProcessIdentity who = identity_of_target(options, target);
+  const bool is_split = options.global && options.split_services;
+  const auto shares = [is_split, say = said_once(say_notice)](HostShares::Detail detail) {
+    return is_split ? std::make_shared<HostShares>(detail, say) : nullptr;
+  };
   std::vector<Peer> peers;
   if (const auto agent = chosen_agent(options)) {
-    peers.push_back(agent_peer(*agent, options, name, target, sharing.by_process()));
+    peers.push_back(agent_peer(*agent, options, name, who, shares(HostShares::Detail::process)));
     peers.back().guard = found_agent_guard(options);
   }
   if (const auto url = chosen_collector(options))
-    peers.push_back(collector_peer(*url, options, name, target, sharing.identify()));
+    peers.push_back(collector_peer(*url, options, name, who, is_split));
   if (const auto url = chosen_pyroscope(options))
-    peers.push_back(pyroscope_peer_of(*url, options, name, target, sharing.by_container()));
+    peers.push_back(pyroscope_peer_of(*url, options, name, who, shares(HostShares::Detail::container)));
   return peers;
 }
 

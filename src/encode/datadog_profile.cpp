@@ -41,7 +41,7 @@ void rename_columns(Profile& profile) {
 
 // Ours counts first, as pprof's tools like it.
 bool counts_first(const Profile& profile) {
-  return profile.value_types.size() >= 2 && profile.text(profile.value_types[0].type) == "samples";
+  return profile.value_types.size() >= 2 && profile.text(profile.value_types[0].type).ends_with("samples");
 }
 
 std::uint32_t append_marker(Profile& profile, std::string_view name) {

@@ -141,7 +141,8 @@ void OtlpWriter::write_profile(pbf_writer& scope, Samples samples, std::size_t c
 
 void OtlpWriter::write_process(pbf_writer& request, Samples samples) {
   pbf_writer process(request, otlp::kResourceProfiles);
-  write_otlp_resource(process, resource_, samples_.process(samples.front()));
+  write_otlp_resource(process, resource_, samples_.process(samples.front()),
+                      samples_.identity(samples.front()));
   Samples timed = samples;
   const Samples untimed =
       take_run(timed, [](const OtlpSample&, const OtlpSample& other) { return !other.has_time(); });

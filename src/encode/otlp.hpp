@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,10 +18,9 @@ struct OtlpResource {
   std::string executable_path, executable_name;
   std::vector<std::pair<std::string, std::string>> attributes;  // others; they win over the ones above
 
-  // What processes say of themselves, by pid and service label; it wins over all. An empty text takes away
+  // What processes say of themselves, by ProfileSample::process; it wins over all. An empty text takes away
   // what holds for the others.
-  using Process = std::pair<std::int64_t, std::string>;
-  std::map<Process, std::vector<std::pair<std::string, std::string>>> of_process = {};
+  std::vector<std::vector<std::pair<std::string, std::string>>> of_process = {};
 };
 
 // OTLP profiles: the bytes of an ExportProfilesServiceRequest (ProfilesData has the same layout), not

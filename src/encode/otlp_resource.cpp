@@ -62,27 +62,15 @@ void set_known(ResourceAttributes& attributes, const OtlpResource& resource) {
   for (const auto& [key, value] : resource.attributes) attributes.set(key, std::string_view(value));
 }
 
-OtlpResource::Process process_among(std::span<const OtlpAttribute> labels) {
-  OtlpResource::Process process;
-  for (const OtlpAttribute& label : labels) {
-    if (const auto* number = std::get_if<std::int64_t>(&label.value); number && label.key == "process.pid")
-      process.first = *number;
-    if (const auto* text = std::get_if<std::string_view>(&label.value); text && label.key == "service.name")
-      process.second = *text;
-  }
-  return process;
-}
-
 }  // namespace
 
 void write_otlp_resource(pbf_writer& message, const OtlpResource& resource,
-                         std::span<const OtlpAttribute> process) {
+                         std::span<const OtlpAttribute> process, std::uint32_t identity) {
   ResourceAttributes attributes;
   set_known(attributes, resource);
   for (const OtlpAttribute& attribute : process) attributes.set(attribute.key, attribute.value);
-  const auto said = resource.of_process.find(process_among(process));
-  if (said != resource.of_process.end())
-    for (const auto& [key, text] : said->second) attributes.set_or_erase(key, text);
+  if (identity < resource.of_process.size())
+    for (const auto& [key, text] : resource.of_process[identity]) attributes.set_or_erase(key, text);
   pbf_writer written(message, otlp::kResource);
   for (const OtlpAttribute& attribute : attributes.all())
     write_key_value(written, otlp::kResourceAttributes, attribute);

@@ -133,6 +133,7 @@ OtlpSample OtlpSamples::described(std::uint32_t index) {
       add_attribute(known);
     }
   }
+  if (from.process != 0) process_labels_.push_back(kIdentity | from.process);
   sample.process = process_set();  // may add attributes
   sort_unique(attributes_);
   sample.attributes = attribute_sets_.add(attributes_);
@@ -143,7 +144,8 @@ std::uint32_t OtlpSamples::process_set() {
   sort_unique(process_labels_);
   const std::uint32_t set = process_sets_.add(process_labels_);
   if (set < kMaxOtlpProcesses) return set;
-  for (std::uint32_t label : process_labels_) add_attribute(label);
+  for (std::uint32_t label : process_labels_)
+    if (label < kIdentity) add_attribute(label);
   return 0;
 }
 
@@ -180,8 +182,14 @@ OtlpSamples::Known OtlpSamples::read_label(const ProfileLabel& label) const {
 
 std::vector<OtlpAttribute> OtlpSamples::process(const OtlpSample& sample) const {
   std::vector<OtlpAttribute> attributes;
-  for (std::uint32_t label : process_sets_[sample.process]) attributes.push_back(labels_[label].attribute);
+  for (std::uint32_t label : process_sets_[sample.process])
+    if (label < kIdentity) attributes.push_back(labels_[label].attribute);
   return attributes;
+}
+
+std::uint32_t OtlpSamples::identity(const OtlpSample& sample) const {
+  const std::span<const std::uint32_t> set = process_sets_[sample.process];
+  return set.empty() || set.back() < kIdentity ? 0 : set.back() & ~kIdentity;
 }
 
 }  // namespace ddprof

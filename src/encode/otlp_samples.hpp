@@ -66,6 +66,8 @@ class OtlpSamples {
   }
   // What the labels say about the sample's process.
   [[nodiscard]] std::vector<OtlpAttribute> process(const OtlpSample& sample) const;
+  // ProfileSample::process of all samples of the sample's process.
+  [[nodiscard]] std::uint32_t identity(const OtlpSample& sample) const;
 
  private:
   // A distinct label: profiles have few, and each is on many samples.
@@ -75,6 +77,9 @@ class OtlpSamples {
     OtlpDictionary::Number number = 0;  // once it is an attribute of a sample
     bool is_of_process = false;
   };
+
+  // In a set of a process's labels, which are numbered from 0: who the process is.
+  static constexpr std::uint32_t kIdentity = 0x80000000;
 
   void add(std::uint32_t index);
   [[nodiscard]] OtlpDictionary::Number link_of(const ProfileSample& sample) const;

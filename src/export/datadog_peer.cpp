@@ -115,44 +115,55 @@ Result<Parcel> pack_for_datadog(IntakeFormat format, const Sender& sender, const
                 .body = std::move(form.bytes)};
 }
 
-HttpHeaders headers_of(const ShareIdentity& share) {
+// By these the agent finds the tags of a container, which may not be ours.
+HttpHeaders headers_of(const ProcessIdentity& process) {
   HttpHeaders headers;
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) headers.emplace_back(name, value);
   };
-  add("Datadog-Container-ID", share.container_id);
-  add("Datadog-Entity-ID", share.entity_id);
-  add("Datadog-External-Env", share.external_environment);
+  add("Datadog-Container-ID", process.container_id);
+  add("Datadog-Entity-ID", process.entity_id);
+  add("Datadog-External-Env", process.external_environment);
   return headers;
 }
 
 // The machine is the same for all. A version is that of a service, and nobody else's.
 Sender sender_of(const DatadogOptions& options, const Share& share, ShareStreams::Place place) {
-  Sender sender{options.identity, options.headers, place.sequence, false};
+  Sender sender{options.identity, headers_of(options.target), place.sequence, false};
   sender.identity.runtime_id = std::move(place.runtime_id);
-  if (share.identity.is_host()) return sender;
+  if (share.identity.service.empty()) return sender;
   sender.identity.service = share.identity.service;
   sender.identity.version = share.identity.version;
   if (!share.identity.environment.empty()) sender.identity.environment = share.identity.environment;
-  sender.identity.process_id = share.pids.size() == 1 ? share.pids.front() : 0;
+  sender.identity.process_id = share.process_id;
   sender.identity.process_tags = share.identity.process_tags;
   sender.headers = headers_of(share.identity);
   sender.has_one_container = true;
   return sender;
 }
 
+Sender sender_of(const DatadogOptions& options, const Batch& batch) {
+  Sender sender{options.identity, headers_of(options.target), batch.sequence, false};
+  const auto take = [](std::string& field, bool is_chosen, const std::string& published) {
+    if (!is_chosen && !published.empty()) field = published;
+  };
+  DatadogIdentity& identity = sender.identity;
+  take(identity.service, options.has_service, batch.target.service);
+  take(identity.environment, !identity.environment.empty(), batch.target.environment);
+  take(identity.version, !identity.version.empty(), batch.target.version);
+  take(identity.runtime_id, options.has_runtime_id, batch.target.instance_id);
+  take(identity.process_tags, false, batch.target.process_tags);
+  return sender;
+}
+
 std::vector<Result<Parcel>> pack_shares_for_datadog(const DatadogOptions& options, ShareStreams& streams,
                                                     const Batch& batch) {
-  if (!options.shares || batch.parts.size() != 1) {
-    const Sender sender{options.as_published ? options.as_published(options.identity) : options.identity,
-                        options.headers, batch.sequence, false};
-    return {pack_for_datadog(options.format, sender, batch)};
-  }
+  if (!options.shares) return {pack_for_datadog(options.format, sender_of(options, batch), batch)};
   std::vector<Result<Parcel>> parcels;
   streams.begin_batch(batch.sequence);
-  options.shares->cut(batch.parts[0].profile, [&](Share share) {
+  options.shares->cut(batch, [&](const Share& share) {
     const Sender sender = sender_of(options, share, streams.next(share.identity));
-    parcels.push_back(pack_for_datadog(options.format, sender, batch.share(std::move(share.profile))));
+    parcels.push_back(pack_for_datadog(options.format, sender, share.batch));
   });
   return parcels;
 }

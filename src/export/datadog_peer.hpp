@@ -16,9 +16,9 @@ struct DatadogOptions {
   std::string api_key;  // of the intake; empty: an agent, which has one of its own
   IntakeFormat format = IntakeFormat::version_4;
   DatadogIdentity identity;
-  HttpHeaders headers;  // whose profiles they are: container, entity
-  // With what the target says of itself by now; may be missing.
-  std::function<DatadogIdentity(DatadogIdentity)> as_published;
+  ProcessIdentity target;  // where it lives
+  // Whether the user has chosen them: what the target publishes of itself stands for the others.
+  bool has_service = false, has_runtime_id = false;
   std::shared_ptr<HostShares> shares = {};           // null: one upload for all that there is in a batch
   std::function<std::string()> new_runtime_id = {};  // for each share but the host's own
 };

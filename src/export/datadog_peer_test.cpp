@@ -22,8 +22,7 @@ DatadogOptions at_agent(IntakeFormat format = IntakeFormat::version_4) {
           .api_key = {},
           .format = format,
           .identity = {},
-          .headers = {{"Datadog-Entity-ID", "in-7"}},
-          .as_published = {}};
+          .target = {.entity_id = "in-7"}};
 }
 
 DatadogOptions at_intake(IntakeFormat format = IntakeFormat::version_4) {
@@ -61,15 +60,17 @@ TEST(DatadogPeer, ShowsItsKeyToTheIntakeOnly) {
 TEST(DatadogPeer, SaysWhatTheTargetPublishesOfItself) {
   DatadogOptions options = at_agent();
   options.identity.service = "guess";
-  options.as_published = [](DatadogIdentity identity) {
-    identity.service = "shop";
-    identity.process_tags = "entrypoint.name:shop";
-    return identity;
-  };
-  const std::string body = datadog_peer(options).pack(Batch::of({}, 0)).at(0).value().body;
+  Batch batch = Batch::of({}, 0);
+  batch.target.service = "shop";
+  batch.target.process_tags = "entrypoint.name:shop";
+  const Parcel parcel = datadog_peer(options).pack(batch).at(0).value();
+  EXPECT_EQ(parcel.headers, (HttpHeaders{{"Datadog-Entity-ID", "in-7"}}));
+  const std::string& body = parcel.body;
   EXPECT_THAT(body, HasSubstr("service:shop,"));
   EXPECT_THAT(body, HasSubstr(R"("process_tags":"entrypoint.name:shop")"));
   EXPECT_THAT(body, Not(HasSubstr("guess")));
+  options.has_service = true;
+  EXPECT_THAT(datadog_peer(options).pack(batch).at(0).value().body, HasSubstr("service:guess,"));
 }
 
 TEST(DatadogPeer, GoesThroughAProxyToTheIntakeOnly) {
@@ -100,39 +101,37 @@ TEST(DatadogPeer, DeclaresContainersWhereSamplesHaveThem) {
   EXPECT_THAT(packed(at_agent(), {"", std::string(kContainerIdLabel)}).body, HasSubstr(tag));
 }
 
-Profile profile_of_two_services() {
+Batch batch_of_two_services(std::uint64_t sequence) {
   ProfileBuilder builder;
   builder.profile().value_types = {builder.value_type("samples", "count"),
                                    builder.value_type("cpu", "nanoseconds")};
-  const auto add = [&](std::int64_t pid, std::string_view service) {
-    std::vector<ProfileLabel> labels = {builder.number_label(kProcessIdLabel, pid)};
-    if (!service.empty()) labels.push_back(builder.text_label(kServiceLabel, service));
-    if (!service.empty()) labels.push_back(builder.text_label(kContainerIdLabel, "c1"));
-    builder.add_sample({{builder.add_named_location("main")}, {1, 10}, std::move(labels)});
-  };
-  add(7, "shop");
-  add(0, "");
-  return std::move(builder).build();
+  for (const std::uint32_t process : {1U, 0U}) {
+    ProfileSample sample{{builder.add_named_location("main")}, {1, 10}, {}};
+    if (process == 1) sample.labels.push_back(builder.text_label(kContainerIdLabel, "c1"));
+    sample.process = process;
+    builder.add_sample(std::move(sample));
+  }
+  Batch batch = Batch::of(std::move(builder).build(), sequence);
+  batch.processes = {{},
+                     {.pid = 7,
+                      .service = "shop",
+                      .environment = "test",
+                      .version = "2",
+                      .container_id = "c1",
+                      .entity_id = "ci-c1",
+                      .external_environment = "it-false"}};
+  return batch;
 }
 
 TEST(DatadogPeer, SendsEachShareOfAHostAsItsOwn) {
   DatadogOptions options = at_agent();
   options.identity = {.service = "host", .environment = "prod", .version = "1", .runtime_id = "run"};
-  options.headers = {};
+  options.target = {};
   options.new_runtime_id = [] { return std::string("another"); };
-  options.shares = std::make_shared<HostShares>([](std::span<const SampleOrigin> origins) {
-    std::vector<ShareIdentity> identities(origins.size());
-    identities.at(0) = {.service = "shop",
-                        .environment = "test",
-                        .version = "2",
-                        .container_id = "c1",
-                        .entity_id = "ci-c1",
-                        .external_environment = "it-false"};
-    return identities;
-  });
+  options.shares = std::make_shared<HostShares>(HostShares::Detail::process);
   const Peer peer = datadog_peer(options);
   for (std::uint64_t batch = 0; batch < 2; ++batch) {
-    const auto parcels = peer.pack(Batch::of(profile_of_two_services(), batch));
+    const auto parcels = peer.pack(batch_of_two_services(batch));
     ASSERT_EQ(parcels.size(), 2U);
     const Parcel& shop = parcels[0].value();
     EXPECT_EQ(shop.headers, (HttpHeaders{{"Datadog-Container-ID", "c1"},

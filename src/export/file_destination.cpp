@@ -84,8 +84,8 @@ Result<void> FileDestination::write(const std::string& path, std::string content
 Result<void> FileDestination::send_part(const Batch& batch) const {
   const bool is_picture = !is_readable(format_);
   const std::string parts = is_picture ? path_ + ".parts.pb.gz" : path_;
-  Profile merged;
-  const Profile* whole = &batch.parts.front().profile;  // a recording is of one kind
+  Profile joined, merged;
+  const Profile* whole = &batch.whole(joined);
   if (batch.sequence > 0) {
     const std::string bytes = TRY(read_parts(parts));
     merged = merge(TRY(decode(std::as_bytes(std::span(bytes)))), *whole);

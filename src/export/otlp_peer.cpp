@@ -50,7 +50,7 @@ bool has_values(const Profile& profile) {
 }
 
 // An environment is usually that of the whole host; a version is that of a service, and nobody else's.
-std::vector<std::pair<std::string, std::string>> attributes_of(const ShareIdentity& identity) {
+std::vector<std::pair<std::string, std::string>> attributes_of(const ProcessIdentity& identity) {
   std::vector<std::pair<std::string, std::string>> attributes = {{"service.name", identity.service},
                                                                  {"service.version", identity.version}};
   if (!identity.environment.empty())
@@ -59,15 +59,13 @@ std::vector<std::pair<std::string, std::string>> attributes_of(const ShareIdenti
   return attributes;
 }
 
-OtlpResource resource_for(const OtlpOptions& options, const Profile& profile) {
+OtlpResource resource_for(const OtlpOptions& options, const Batch& batch) {
   OtlpResource resource = options.resource;
-  if (!options.identify) return resource;
-  const std::vector<SampleOrigin> origins = origins_of(profile).all;
-  const std::vector<ShareIdentity> identities = options.identify(origins);
-  for (std::size_t i = 0; i < origins.size(); ++i)
-    if (!identities[i].is_host())
-      resource.of_process.insert_or_assign({origins[i].pid, std::string(origins[i].service)},
-                                           attributes_of(identities[i]));
+  if (!options.tells_processes) return resource;
+  for (const ProcessIdentity& identity : batch.processes) {
+    resource.of_process.emplace_back();
+    if (!identity.service.empty()) resource.of_process.back() = attributes_of(identity);
+  }
   return resource;
 }
 
@@ -80,14 +78,9 @@ Profile without_times(Profile profile) {
 }
 
 // Empty without samples: such requests are not to be sent.
-Result<std::string> otlp_body(const OtlpOptions& options, const Batch& batch) {
-  // The tables of a request are shared by all of its profiles; they are made for one.
-  if (batch.parts.size() > 1)
-    return make_error(ErrorCode::unsupported, "a batch of {} profiles, of which OTLP is sent one",
-                      batch.parts.size());
-  if (batch.parts.empty() || !has_values(batch.parts[0].profile)) return std::string();
-  const Profile& profile = batch.parts[0].profile;
-  const OtlpResource resource = resource_for(options, profile);
+Result<std::string> otlp_body(const OtlpOptions& options, const OtlpResource& resource,
+                              const Profile& profile) {
+  if (!has_values(profile)) return std::string();
   std::string request = options.has_times || !has_timeline(profile)
                             ? encode_otlp(profile, resource)
                             : encode_otlp(without_times(profile), resource);
@@ -99,16 +92,26 @@ Result<std::string> otlp_body(const OtlpOptions& options, const Batch& batch) {
   return gzip(request, kOtlpGzipLevel);
 }
 
-Result<Parcel> pack_for_otlp(const OtlpOptions& options, const Batch& batch) {
+Result<Parcel> pack_for_otlp(const OtlpOptions& options, const OtlpResource& resource, const Batch& batch,
+                             const Profile& profile) {
   Parcel parcel{.sequence = batch.sequence,
                 .start = batch.start,
                 .end = batch.end,
                 .query = {},
                 .content_type = "application/x-protobuf",
                 .headers = {},
-                .body = TRY(otlp_body(options, batch))};
+                .body = TRY(otlp_body(options, resource, profile))};
   if (options.is_compressed) parcel.headers.emplace_back("Content-Encoding", "gzip");
   return parcel;
+}
+
+// The tables of a request are shared by all of its profiles: each kind has a request, with tables of its own.
+std::vector<Result<Parcel>> pack_kinds_for_otlp(const OtlpOptions& options, const Batch& batch) {
+  const OtlpResource resource = resource_for(options, batch);
+  std::vector<Result<Parcel>> parcels;
+  for (const Batch::Part& part : batch.parts)
+    parcels.push_back(pack_for_otlp(options, resource, batch, part.profile));
+  return parcels;
 }
 
 }  // namespace
@@ -120,7 +123,7 @@ Peer otlp_peer(const OtlpOptions& options) {
   peer.headers = options.headers;
   peer.certificate_file = options.certificate_file;
   peer.uses_proxy = true;
-  peer.pack = [options](const Batch& batch) { return std::vector{pack_for_otlp(options, batch)}; };
+  peer.pack = [options](const Batch& batch) { return pack_kinds_for_otlp(options, batch); };
   peer.may_pass = may_pass_otlp;
   peer.cure = otlp_cure;
   peer.objection = otlp_objection;

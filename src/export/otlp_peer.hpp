@@ -3,7 +3,6 @@
 #include <string>
 
 #include "encode/otlp.hpp"
-#include "export/host_shares.hpp"
 #include "export/peer.hpp"
 
 namespace ddprof {
@@ -17,8 +16,8 @@ struct OtlpOptions {
   HttpHeaders headers;           // of each request; keys are among them
   std::string certificate_file;  // authorities to trust; empty: those of the system
   bool is_compressed = true;
-  bool has_times = true;               // of samples, where the profile has them
-  HostShares::Identify identify = {};  // with several processes: what each says of itself; may be missing
+  bool has_times = true;         // of samples, where the profile has them
+  bool tells_processes = false;  // with several processes: what each says of itself
 };
 
 // An OpenTelemetry collector, or whoever else takes OTLP profiles over HTTP, in the numbering of

@@ -145,28 +145,23 @@ TEST(OtlpPeer, TellsWhatEachProcessSaysOfItself) {
   options.is_compressed = false;
   options.resource.service_name = "host";
   options.resource.service_version = "version of the host";
-  options.identify = [](std::span<const SampleOrigin> origins) {
-    std::vector<ShareIdentity> identities(origins.size());
-    for (std::size_t i = 0; i < origins.size(); ++i)
-      if (origins[i].pid == 7) identities[i].service = "said by itself";
-    return identities;
-  };
-  const auto body_of = [&](std::int64_t pid) {
+  options.tells_processes = true;
+  const auto body_of = [&](std::uint32_t process) {
     ProfileBuilder builder;
     builder.profile().value_types = {builder.value_type("samples", "count")};
     builder.add_sample({.locations = {builder.add_named_location("main")},
                         .values = {1},
-                        .labels = {builder.number_label(kProcessIdLabel, pid),
-                                   builder.text_label(kServiceLabel, "named after its program")},
-                        .times = {},
-                        .events = 0});
-    return otlp_peer(options).pack(Batch::of(std::move(builder).build(), 0)).at(0).value().body;
+                        .labels = {builder.text_label(kServiceLabel, "named after its program")},
+                        .process = process});
+    Batch batch = Batch::of(std::move(builder).build(), 0);
+    batch.processes = {{}, {.service = "said by itself"}};
+    return otlp_peer(options).pack(batch).at(0).value().body;
   };
-  EXPECT_THAT(body_of(7), HasSubstr("said by itself"));
-  EXPECT_THAT(body_of(7), testing::Not(HasSubstr("version of the host")));
-  EXPECT_THAT(body_of(7), testing::Not(HasSubstr("named after its program")));
-  EXPECT_THAT(body_of(8), HasSubstr("named after its program"));
-  EXPECT_THAT(body_of(8), HasSubstr("version of the host"));
+  EXPECT_THAT(body_of(1), HasSubstr("said by itself"));
+  EXPECT_THAT(body_of(1), testing::Not(HasSubstr("version of the host")));
+  EXPECT_THAT(body_of(1), testing::Not(HasSubstr("named after its program")));
+  EXPECT_THAT(body_of(0), HasSubstr("named after its program"));
+  EXPECT_THAT(body_of(0), HasSubstr("version of the host"));
 }
 
 }  // namespace

@@ -250,12 +250,13 @@ Result<FolderProfile::Written> FolderProfile::write(const FolderRun& run, const 
 }
 
 Result<void> ProfileFolder::keep(const Batch& batch) {
-  const Profile& profile = batch.parts.front().profile;
+  Profile joined;
+  const Profile& profile = batch.whole(joined);
   auto content = std::make_shared<const FolderProfile>(
       FolderProfile{.content = TRY(encode(profile, OutputFormat::pprof_gzip)),
                     .sequence = batch.sequence,
                     .time_ns = profile.time_ns,
-                    .rest_of_line = rest_of_line(batch)});
+                    .rest_of_line = rest_of_line(batch, profile)});
   auto called = calls_.call([content, run = run_, limits = limits_] { return content->write(run, limits); });
   if (!called) return does_not_answer("write to " + describe());
   const FolderProfile::Written written = TRY(std::move(*called));
@@ -268,12 +269,12 @@ Result<void> ProfileFolder::keep(const Batch& batch) {
   return {};
 }
 
-std::string ProfileFolder::rest_of_line(const Batch& batch) const {
+std::string ProfileFolder::rest_of_line(const Batch& batch, const Profile& profile) const {
   std::string service;
   append_json_string(service, run_.service);
   return fmt::format(R"(,"sequence":{},"service":{},"pid":{},"start":"{}","end":"{}","sums":{}}})",
                      batch.sequence, service, run_.pid, rfc3339(batch.start), rfc3339(batch.end),
-                     sums_of(batch.parts.front().profile));
+                     sums_of(profile));
 }
 
 std::string read_index_file(const std::string& path) {

@@ -84,7 +84,7 @@ class ProfileFolder final : public Destination {
       : run_(std::move(run)), limits_(limits), voice_(std::move(voice)) {}
 
   Result<void> keep(const Batch& batch);
-  [[nodiscard]] std::string rest_of_line(const Batch& batch) const;
+  [[nodiscard]] std::string rest_of_line(const Batch& batch, const Profile& profile) const;
 
   FolderRun run_;
   FolderLimits limits_;

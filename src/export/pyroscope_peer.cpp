@@ -39,11 +39,7 @@ std::string pyroscope_cure(unsigned status) {
 
 bool may_pass_pyroscope(unsigned status) { return status == 408 || status == 429 || status >= 500; }
 
-Result<Parcel> pack_for_pyroscope(const std::string& name, const Batch& batch) {
-  // Columns give a profile its name there: those of several kinds need a request each.
-  if (batch.parts.size() > 1)
-    return make_error(ErrorCode::unsupported, "a batch of {} profiles, of which Pyroscope is sent one",
-                      batch.parts.size());
+Result<Parcel> pack_for_pyroscope(const std::string& name, const Batch& batch, const Profile& profile) {
   Parcel parcel{.sequence = batch.sequence,
                 .start = batch.start,
                 .end = batch.end,
@@ -52,14 +48,20 @@ Result<Parcel> pack_for_pyroscope(const std::string& name, const Batch& batch) {
                 .content_type = "application/octet-stream",
                 .headers = {},
                 .body = {}};
-  if (batch.parts.empty() || batch.parts[0].profile.samples.empty()) return parcel;
-  parcel.body = TRY(gzip(encode_pprof(for_pyroscope(batch.parts[0].profile)), kPyroscopeGzipLevel));
+  if (profile.samples.empty()) return parcel;
+  parcel.body = TRY(gzip(encode_pprof(for_pyroscope(profile)), kPyroscopeGzipLevel));
   return parcel;
 }
 
+// Columns give a profile its name there: those of several kinds need a request each.
+void pack_kinds(const std::string& name, const Batch& batch, std::vector<Result<Parcel>>& parcels) {
+  for (const Batch::Part& part : batch.parts)
+    parcels.push_back(pack_for_pyroscope(name, batch, part.profile));
+}
+
 // Labels of the user stay; those that tell services apart are the share's.
-std::string name_of_share(const PyroscopeOptions& options, const ShareIdentity& identity) {
-  if (identity.is_host()) return pyroscope_name(options.application, options.labels);
+std::string name_of_share(const PyroscopeOptions& options, const ProcessIdentity& identity) {
+  if (identity.service.empty()) return pyroscope_name(options.application, options.labels);
   PyroscopeLabels labels = {{"container_id", identity.container_id}, {"version", identity.version}};
   if (!identity.environment.empty()) labels.emplace_back("env", identity.environment);
   for (const auto& label : options.labels)
@@ -68,13 +70,14 @@ std::string name_of_share(const PyroscopeOptions& options, const ShareIdentity& 
 }
 
 std::vector<Result<Parcel>> pack_shares_for_pyroscope(const PyroscopeOptions& options, const Batch& batch) {
-  if (!options.shares || batch.parts.size() != 1)
-    return {pack_for_pyroscope(pyroscope_name(options.application, options.labels), batch)};
   std::vector<Result<Parcel>> parcels;
-  options.shares->cut(batch.parts[0].profile, [&](Share share) {
-    const std::string name = name_of_share(options, share.identity);
-    parcels.push_back(pack_for_pyroscope(name, batch.share(std::move(share.profile))));
-  });
+  if (!options.shares) {
+    pack_kinds(pyroscope_name(options.application, options.labels), batch, parcels);
+  } else {
+    options.shares->cut(batch, [&](const Share& share) {
+      pack_kinds(name_of_share(options, share.identity), share.batch, parcels);
+    });
+  }
   return parcels;
 }
 

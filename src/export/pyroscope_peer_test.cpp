@@ -75,14 +75,14 @@ TEST(PyroscopePeer, SendsEachShareOfAHostByItsName) {
   PyroscopeOptions options = shop();
   options.application = "host";
   options.labels.emplace_back("version", "1");
-  options.shares = std::make_shared<HostShares>([](std::span<const SampleOrigin> origins) {
-    std::vector<ShareIdentity> identities(origins.size());
-    identities.at(0).service = "bank";
-    identities.at(0).environment = "test";
-    identities.at(0).container_id = "c1";
-    return identities;
-  });
-  const auto parcels = pyroscope_peer(options).pack(timeline(2));
+  options.shares = std::make_shared<HostShares>(HostShares::Detail::container);
+  Batch batch = timeline(2);
+  batch.processes.resize(2);
+  batch.processes[1].service = "bank";
+  batch.processes[1].environment = "test";
+  batch.processes[1].container_id = "c1";
+  for (ProfileSample& sample : batch.parts[0].profile.samples) sample.process = 1;
+  const auto parcels = pyroscope_peer(options).pack(batch);
   ASSERT_EQ(parcels.size(), 1U);
   EXPECT_THAT(
       parcels[0]->query,

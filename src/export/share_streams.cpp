@@ -14,7 +14,7 @@ void ShareStreams::begin_batch(std::uint64_t sequence) {
   has_batch_ = true;
 }
 
-ShareStreams::Place ShareStreams::next(const ShareIdentity& identity) {
+ShareStreams::Place ShareStreams::next(const ProcessIdentity& identity) {
   if (streams_.size() >= kMostStreams && !streams_.contains(identity)) forget_oldest();
   auto [known, is_new] = streams_.try_emplace(identity);
   Stream& stream = known->second;
@@ -25,8 +25,8 @@ ShareStreams::Place ShareStreams::next(const ShareIdentity& identity) {
 
 // An id that is not ours to choose may have been used by the worker before this one, whose numbers end below
 // those of our batches.
-ShareStreams::Stream ShareStreams::begun(const ShareIdentity& identity) const {
-  const std::string& known_id = identity.is_host() ? host_id_ : identity.instance_id;
+ShareStreams::Stream ShareStreams::begun(const ProcessIdentity& identity) const {
+  const std::string& known_id = identity.service.empty() ? host_id_ : identity.instance_id;
   if (known_id.empty()) return {new_id_(), 0, batch_};
   return {known_id, first_batch_, batch_};
 }

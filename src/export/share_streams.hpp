@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "export/host_shares.hpp"
+#include "process/process_identity.hpp"
 
 namespace ddprof {
 
@@ -29,7 +29,7 @@ class ShareStreams {
     std::uint64_t sequence = 0;
   };
   // A share that is not in a batch does not advance.
-  Place next(const ShareIdentity& identity);
+  Place next(const ProcessIdentity& identity);
 
  private:
   struct Stream {
@@ -38,14 +38,14 @@ class ShareStreams {
     std::uint64_t last_batch = 0;
   };
 
-  [[nodiscard]] Stream begun(const ShareIdentity& identity) const;
+  [[nodiscard]] Stream begun(const ProcessIdentity& identity) const;
   void forget_oldest();
 
   std::string host_id_;
   std::function<std::string()> new_id_;
   std::uint64_t batch_ = 0, first_batch_ = 0;
   bool has_batch_ = false;
-  std::map<ShareIdentity, Stream> streams_;
+  std::map<ProcessIdentity, Stream> streams_;
 };
 
 }  // namespace ddprof

@@ -6,8 +6,8 @@
 namespace ddprof {
 namespace {
 
-ShareIdentity of_service(std::string name, std::string instance = {}) {
-  ShareIdentity identity;
+ProcessIdentity of_service(std::string name, std::string instance = {}) {
+  ProcessIdentity identity;
   identity.service = std::move(name);
   identity.instance_id = std::move(instance);
   return identity;

@@ -45,7 +45,7 @@ class Agent {
     DatadogOptions options;
     options.agent = {.url = server_.url(), .socket = {}};
     options.identity.service = "shop";
-    options.headers = {{"Datadog-Entity-ID", "ci-1"}};
+    options.target.entity_id = "ci-1";
     return datadog_peer(options);
   }
   // Once nobody is served any more.

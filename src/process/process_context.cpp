@@ -170,11 +170,6 @@ bool is_still_published(Pid pid, const PublishedContext& known, ForeignMemory& m
   return head && head->published_at == known.published_at;
 }
 
-std::optional<ProcessContext> read_process_context(Pid pid, ForeignMemory& memory) {
-  auto published = read_published_context(pid, memory);
-  return published ? std::optional(std::move(published->context)) : std::nullopt;
-}
-
 std::optional<PublishedContext> read_published_context(Pid pid, ForeignMemory& memory) {
   const auto maps = memory.read_file(pid, "maps", kMaxMapsBytes);
   const auto at = maps ? find_process_context(*maps) : std::nullopt;

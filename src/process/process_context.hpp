@@ -47,11 +47,9 @@ struct PublishedContext {
   std::uint64_t published_at = 0;
   ProcessContext context;
 };
+// None: it publishes nothing, or we may not look.
 std::optional<PublishedContext> read_published_context(Pid pid, ForeignMemory& memory);
 // Whether the process still publishes this one; much cheaper than to look for it.
 bool is_still_published(Pid pid, const PublishedContext& known, ForeignMemory& memory);
-
-// None: it publishes nothing, or we may not look.
-std::optional<ProcessContext> read_process_context(Pid pid, ForeignMemory& memory);
 
 }  // namespace ddprof

@@ -15,7 +15,8 @@ namespace {
 
 std::optional<ProcessContext> read_own_context() {
   ForeignMemory memory;
-  return read_process_context(Pid{::getpid()}, memory);
+  auto published = read_published_context(Pid{::getpid()}, memory);
+  return published ? std::optional(std::move(published->context)) : std::nullopt;
 }
 
 std::string attribute(const std::string& key, const std::string& value) {

@@ -49,7 +49,7 @@ Result<std::vector<ProcessCondition>> parse_all(const std::vector<std::string>& 
 }  // namespace
 
 FilterFacts gather_facts(ProcessTable& processes, Process& process) {
-  processes.read_service(process);
+  processes.identify(process);
   processes.read_user(process);
   FilterFacts facts{
       .name = process.name, .executable = read_executable_name(process.pid), .user = process.user};
@@ -57,7 +57,7 @@ FilterFacts gather_facts(ProcessTable& processes, Process& process) {
     facts.cgroup = process.confinement->cgroup;
     facts.container_id = process.confinement->container_id;
   }
-  if (process.service) facts.service = process.service->name;
+  facts.service = process.started->program;
   return facts;
 }
 

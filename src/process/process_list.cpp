@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "base/unique_fd.hpp"
-#include "process/service_name.hpp"
+#include "process/process_identity.hpp"
 
 namespace ddprof {
 

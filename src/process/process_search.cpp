@@ -13,7 +13,7 @@
 #include "base/nearest.hpp"
 #include "base/read_file.hpp"
 #include "process/process_filter.hpp"
-#include "process/service_name.hpp"
+#include "process/process_identity.hpp"
 
 namespace ddprof {
 

@@ -4,11 +4,13 @@
 #include <elf.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/read_file.hpp"
 #include "process/proc_maps.hpp"
 
@@ -108,7 +110,7 @@ void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
     child->program = from.program;
     child->confinement = from.confinement;
     child->admission = from.admission;
-    child->service = from.service;
+    child->started = child->identity = from.started;
     child->inherited = from.inherited;
     child->user = from.user;
     if (from.namespace_pid) child->namespace_pid = read_namespace_pid(pid);
@@ -135,7 +137,10 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
     process.program = FileId::none;
     process.is_from_proc = process.is_backfilled = process.has_ended = false;
     process.admission = Admission::undecided;
-    if (process.service) process.inherited = std::exchange(process.service, nullptr);
+    if (process.started) process.inherited = std::exchange(process.started, nullptr);
+    process.identity = nullptr;
+    process.published.reset();
+    process.next_reading = process.reading_wait = {};
     process.living_threads = 1;  // exec ends all other threads
     if (follows_ == Follows::whole_host) read_confinement_of(process);
   }
@@ -200,8 +205,54 @@ Process& ProcessTable::find_or_read(Pid pid) {
   return process;
 }
 
-void ProcessTable::read_service(Process& process) {
-  if (!process.service) process.service = read_service_name(process.pid, process.inherited, memory_);
+void ProcessTable::identify(Process& process) {
+  process.has_samples = true;
+  if (process.started) return;
+  ++identifications_;
+  ProcessIdentity identity = read_process_identity(process.pid, *process.confinement, memory_);
+  // One that is gone already had what it was configured with before its exec.
+  if (!identity.is_read && process.inherited && process.inherited->is_configured)
+    identity = *process.inherited;
+  process.started = process.identity = std::make_shared<const ProcessIdentity>(std::move(identity));
+}
+
+void ProcessTable::update_published(Process& process) {
+  if (process.published && is_still_published(process.pid, *process.published, memory_)) return;
+  auto published = read_published_context(process.pid, memory_);
+  if (!published) return;  // what it said before holds
+  process.published = std::move(published);
+  if (process.started)
+    process.identity =
+        std::make_shared<const ProcessIdentity>(with_published(*process.started, process.published->context));
+}
+
+// Every reading holds up the process's calls of mmap(), and most processes never publish anything.
+void ProcessTable::read_all_published(Nanoseconds now) {
+  constexpr Nanoseconds kFirstWait = std::chrono::seconds(1), kLongestWait = std::chrono::minutes(10);
+  constexpr Nanoseconds kMostAtOnce = std::chrono::milliseconds(5);
+  constexpr int kRestFactor = 200;
+  reading_time_ =
+      std::min(kMostAtOnce, reading_time_ + (now - std::exchange(last_reading_, now)) / kRestFactor);
+  if (reading_time_.count() <= 0) return;
+  for (auto& [pid, process] : processes_) {
+    const bool is_sampled = process->has_samples && process->admission != Admission::excluded;
+    if (!is_sampled || !process->started || process->has_ended || now < process->next_reading) continue;
+    const Nanoseconds begin = monotonic_now();
+    update_published(*process);
+    process->reading_wait = std::clamp(process->reading_wait * 10, kFirstWait, kLongestWait);
+    process->next_reading = now + process->reading_wait;
+    process->has_samples = false;
+    reading_time_ -= monotonic_now() - begin;
+    if (reading_time_.count() <= 0) return;
+  }
+}
+
+ProcessIdentity ProcessTable::read_published(Pid pid) {
+  const auto known = processes_.find(to_int(pid));
+  if (known == processes_.end()) return {};
+  update_published(*known->second);
+  const auto& published = known->second->published;
+  return published ? with_published({}, published->context) : ProcessIdentity();
 }
 
 void ProcessTable::read_user(Process& process) {
@@ -235,10 +286,11 @@ TaskNames ProcessTable::names(Pid pid, Tid tid, std::uint32_t incarnation) const
 
 TaskNames ProcessTable::names_of(const Process& process, const std::string& thread) const {
   TaskNames names{process.name, thread, process.confinement, process.namespace_pid, {}, process.program};
-  if (!process.service) return names;
+  if (!process.started || follows_ == Follows::one_target) return names;
+  names.identity = process.identity;
   // Code without a file to name it ran in a program that was gone too soon. The kernel's threads have none.
   const bool has_code = !process.space->mappings().empty();
-  names.service = process.service->name.empty() && has_code ? process.name : process.service->name;
+  names.service = process.started->program.empty() && has_code ? process.name : process.started->program;
   return names;
 }
 

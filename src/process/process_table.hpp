@@ -14,7 +14,7 @@
 #include "process/confinement.hpp"
 #include "process/file_registry.hpp"
 #include "process/foreign_memory.hpp"
-#include "process/service_name.hpp"
+#include "process/process_identity.hpp"
 
 namespace ddprof {
 
@@ -27,10 +27,11 @@ struct ThreadState {
 struct TaskNames {
   std::string process;
   std::string thread;
-  std::shared_ptr<const Confinement> confinement{};  // null: unknown
-  std::optional<Pid> namespace_pid{};                // what the process calls itself, in another namespace
-  std::string service{};                             // empty unless the whole host is followed
-  FileId program = FileId::none;                     // what the process runs
+  std::shared_ptr<const Confinement> confinement{};   // null: unknown
+  std::optional<Pid> namespace_pid{};                 // what the process calls itself, in another namespace
+  std::string service{};                              // empty unless the whole host is followed
+  FileId program = FileId::none;                      // what the process runs
+  std::shared_ptr<const ProcessIdentity> identity{};  // null: not needed yet
 };
 
 // Whether a process is to be profiled, as far as filters decide it.
@@ -55,9 +56,13 @@ struct Process {
   Admission admission = Admission::undecided;  // of this incarnation, and of what it forks
   std::shared_ptr<const Confinement> confinement;
   std::optional<Pid> namespace_pid;
-  std::shared_ptr<const ServiceName> service;    // null: nobody has asked yet
-  std::shared_ptr<const ServiceName> inherited;  // of the process that it was before its exec
-  std::optional<std::uint32_t> user;             // effective, as last read
+  std::shared_ptr<const ProcessIdentity> started;    // as it was started; null: not read yet
+  std::shared_ptr<const ProcessIdentity> identity;   // the same with what it publishes
+  std::shared_ptr<const ProcessIdentity> inherited;  // of the program that it was before its exec
+  std::optional<PublishedContext> published;
+  Nanoseconds next_reading{}, reading_wait{};  // of what it publishes
+  bool has_samples = false;                    // since the last reading
+  std::optional<std::uint32_t> user;           // effective, as last read
 };
 
 // All processes that are followed, kept current by records in time order, completed from /proc where records
@@ -78,9 +83,14 @@ class ProcessTable {
   // The process, made from /proc when no record has told of it: its names alone, or its code too.
   Process& find_or_introduce(Pid pid);
   Process& find_or_read(Pid pid);
-  // Its service and user, once per incarnation: for samples of the whole host, while the process lives.
-  void read_service(Process& process);
+  // Finds out who it is, once per incarnation: for samples of the whole host, while the process lives.
+  void identify(Process& process);
   void read_user(Process& process);
+  // Reads what identified processes publish of themselves, when they are new and then ever more rarely.
+  // Between samples; takes at most a half percent of the time.
+  void read_all_published(Nanoseconds now);
+  // The same for one process, now. Nothing but what it publishes, and has published before it ended.
+  ProcessIdentity read_published(Pid pid);
   [[nodiscard]] const Process* find(Pid pid) const;
   [[nodiscard]] std::uint32_t incarnation_of(Pid pid) const;  // 0 for one that is not known
   [[nodiscard]] std::string_view thread_name(Pid pid, Tid tid) const;
@@ -96,6 +106,8 @@ class ProcessTable {
   // Forgets ended processes and threads, after their period has been closed, and files that nobody maps any
   // more.
   void forget_ended();
+  // How often it was read who a process is.
+  [[nodiscard]] std::uint64_t identifications() const { return identifications_; }
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
   template <typename Visit>
   void for_each(Visit visit) const {
@@ -109,6 +121,7 @@ class ProcessTable {
                 const FileIdentity& identity);
 
   static void read_confinement_of(Process& process);
+  void update_published(Process& process);
   static void mark_what_is_gone(Process& process);
   [[nodiscard]] TaskNames names_of(const Process& process, const std::string& thread) const;
 
@@ -118,6 +131,8 @@ class ProcessTable {
   absl::flat_hash_map<std::int32_t, std::unique_ptr<Process>> processes_;
   std::uint64_t last_generation_ = 0;
   bool has_lost_records_ = false;
+  std::uint64_t identifications_ = 0;
+  Nanoseconds last_reading_{}, reading_time_{};
   absl::flat_hash_map<std::tuple<std::int32_t, std::int32_t, std::uint32_t>, TaskNames> before_exec_;
 };
 

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "process/executed_child_fixture.hpp"
+#include "process/identity_table.hpp"
+
 // A function whose ELF address the symbol table tells.
 extern "C" __attribute__((noinline, used)) int ddprof_process_test_landmark() { return 7; }
 
@@ -182,15 +185,94 @@ TEST_F(ProcessTableTest, AVerdictHoldsForForksAndEndsWithExec) {
   EXPECT_EQ(table.find(child)->admission, Admission::undecided);
 }
 
-TEST_F(ProcessTableTest, SamplesBeforeAnExecKeepTheirService) {
-  Process& process = table.find_or_introduce(child);
-  table.rename(child, Tid{to_int(child)}, "first", false);
-  process.service = std::make_shared<const ServiceName>(ServiceName{"shop", true});
-  table.rename(child, Tid{to_int(child)}, "second", true);
-  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 0).service, "shop");
-  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 1).service, "");
-  table.read_service(process);  // it is gone: what it inherited holds
-  EXPECT_EQ(table.names(child, Tid{to_int(child)}, 1).service, "shop");
+class HostProcesses : public ProcessTableTest {
+ protected:
+  ProcessTable host{files, ProcessTable::Follows::whole_host};
+};
+
+TEST_F(HostProcesses, SamplesBeforeAnExecKeepTheirService) {
+  Process& process = host.find_or_introduce(child);
+  host.rename(child, Tid{to_int(child)}, "first", false);
+  process.started = std::make_shared<const ProcessIdentity>(identity_in_environment("DD_SERVICE=shop", ""));
+  host.rename(child, Tid{to_int(child)}, "second", true);
+  EXPECT_EQ(host.names(child, Tid{to_int(child)}, 0).service, "shop");
+  EXPECT_EQ(host.names(child, Tid{to_int(child)}, 1).service, "");
+  host.identify(process);  // it is gone: what it inherited holds
+  EXPECT_EQ(host.names(child, Tid{to_int(child)}, 1).service, "shop");
+}
+
+TEST_F(HostProcesses, AnExecutablesNameEndsWithItsExec) {
+  Process& process = host.find_or_introduce(child);
+  process.started = std::make_shared<const ProcessIdentity>(identity_in_environment("", "sh"));
+  host.rename(child, Tid{to_int(child)}, "second", true);
+  host.identify(process);
+  EXPECT_EQ(process.identity->service, "");
+}
+
+TEST_F(HostProcesses, AreIdentifiedOncePerExec) {
+  const ExecutedChild shop("DD_SERVICE=shop", "DD_SERVICE=bank DD_ENV=prod");
+  const Pid pid = shop.pid();
+  const Tid tid{to_int(pid)};
+  Process& process = host.find_or_introduce(pid);
+  IdentityTable identities;
+  for (int sample = 0; sample < 5; ++sample) host.identify(process);
+  EXPECT_EQ(host.identifications(), 1U);
+  shop.become_next();
+  host.rename(pid, tid, "sleep", true);
+  for (int sample = 0; sample < 5; ++sample) host.identify(process);
+  host.fork(child, pid, Tid{to_int(child)}, tid);
+  host.identify(host.find_or_introduce(child));
+  EXPECT_EQ(host.identifications(), 2U) << "a child is what its parent was started as";
+
+  const TaskNames names_before = host.names(pid, tid, 0), names_after = host.names(pid, tid, 1);
+  const std::uint32_t before = identities.add(pid, names_before);
+  const std::uint32_t after = identities.add(pid, names_after);
+  EXPECT_EQ(identities.add(pid, names_after), after);
+  const auto processes = identities.take();
+  ASSERT_EQ(processes.size(), 3U);
+  EXPECT_EQ(processes[0], ProcessIdentity());
+  EXPECT_EQ(processes[before].service, "shop");
+  EXPECT_EQ(processes[before].environment, "");
+  EXPECT_EQ(processes[after].service, "bank");
+  EXPECT_EQ(processes[after].environment, "prod");
+  EXPECT_EQ(processes[after].pid, to_int(pid));
+}
+
+TaskNames names_of_shop(bool is_read, const std::string& container = "c1") {
+  ProcessIdentity identity;
+  identity.service = identity.program = is_read ? "shop" : "";
+  identity.container_id = container;
+  identity.is_read = is_read;
+  if (is_read) identity.environment = "prod";
+  if (is_read) identity.instance_id = "its own";
+  return {.process = "shop",
+          .thread = "shop",
+          .service = "shop",
+          .identity = std::make_shared<const ProcessIdentity>(identity)};
+}
+
+TEST(IdentityTable, OneThatWasGoneTooSoonIsLikeOthersOfItsServiceAndContainer) {
+  IdentityTable table;
+  const TaskNames unread = names_of_shop(false), read = names_of_shop(true),
+                  of_another = names_of_shop(false, "c2");
+  const std::uint32_t gone = table.add(Pid{6}, unread);
+  const std::uint32_t living = table.add(Pid{7}, read);
+  const std::uint32_t elsewhere = table.add(Pid{8}, of_another);
+  const auto first = table.take();
+  EXPECT_EQ(first[gone].environment, "prod");
+  EXPECT_EQ(first[gone].pid, 6);
+  EXPECT_EQ(first[gone].instance_id, "");
+  EXPECT_EQ(first[living].instance_id, "its own");
+  EXPECT_EQ(first[elsewhere].environment, "");
+  EXPECT_EQ(first[elsewhere].service, "shop");
+  EXPECT_EQ(table.add(Pid{9}, unread), 1U);
+  EXPECT_EQ(table.take()[1].environment, "prod") << "of the period before";
+}
+
+TEST(IdentityTable, WhatHasNoServiceIsTheHosts) {
+  IdentityTable table;
+  EXPECT_EQ(table.add(Pid{2}, {.process = "kworker", .thread = "kworker"}), 0U);
+  EXPECT_EQ(table.add(Pid{0}, names_of_shop(true)), 0U);
 }
 
 TEST(ProcessTable, ReadsALivingProcessFromProc) {

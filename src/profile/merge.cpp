@@ -14,7 +14,7 @@ namespace ddprof {
 // Adds whole profiles to one builder.
 class ProfileMerger::Sum {
  public:
-  explicit Sum(const Profile& shape) {
+  void add_columns(const Profile& shape) {
     for (const ValueType& type : shape.value_types)
       builder_.profile().value_types.push_back(
           builder_.value_type(shape.text(type.type), shape.text(type.unit)));
@@ -30,20 +30,7 @@ class ProfileMerger::Sum {
     describe(profile);
   }
 
-  Profile take() && { return std::move(builder_).build(); }
-
- private:
-  struct Key {
-    std::vector<std::uint32_t> locations;
-    std::vector<std::int64_t> labels;  // four numbers each
-    bool is_timed = false;             // times are of their own values
-
-    friend bool operator==(const Key&, const Key&) = default;
-    template <typename H>
-    friend H AbslHashValue(H hash, const Key& key) {
-      return H::combine(std::move(hash), key.locations, key.labels, key.is_timed);
-    }
-  };
+  void begin_kind() { ++kind_; }
 
   // From the first beginning to the last end; the rest as of the last profile.
   void describe(const Profile& profile) {
@@ -62,6 +49,30 @@ class ProfileMerger::Sum {
     for (StringIndex comment : profile.comments)
       sum.comments.push_back(builder_.intern(profile.text(comment)));
   }
+  // Those that are not there yet.
+  void add_comments(const Profile& profile) {
+    std::vector<StringIndex>& comments = builder_.profile().comments;
+    for (StringIndex comment : profile.comments) {
+      const StringIndex text = builder_.intern(profile.text(comment));
+      if (std::find(comments.begin(), comments.end(), text) == comments.end()) comments.push_back(text);
+    }
+  }
+
+  Profile take() && { return std::move(builder_).build(); }
+
+ private:
+  struct Key {
+    std::vector<std::uint32_t> locations;
+    std::vector<std::int64_t> labels;  // four numbers each
+    bool is_timed = false;             // times are of their own values
+    std::uint32_t kind = 0;
+
+    friend bool operator==(const Key&, const Key&) = default;
+    template <typename H>
+    friend H AbslHashValue(H hash, const Key& key) {
+      return H::combine(std::move(hash), key.locations, key.labels, key.is_timed, key.kind);
+    }
+  };
 
   // Which column of `profile` each of ours is.
   std::vector<std::optional<std::size_t>> columns_of(const Profile& profile) {
@@ -104,7 +115,7 @@ class ProfileMerger::Sum {
   void add_sample(const Profile& profile, const ProfileSample& sample,
                   const std::vector<std::optional<std::size_t>>& columns,
                   const std::vector<std::uint32_t>& locations) {
-    Key key{.is_timed = !sample.times.empty()};
+    Key key{.is_timed = !sample.times.empty(), .kind = kind_};
     for (std::uint32_t location : sample.locations) key.locations.push_back(locations[location]);
     std::vector<ProfileLabel> labels = sample.labels;
     for (ProfileLabel& label : labels) {
@@ -131,10 +142,13 @@ class ProfileMerger::Sum {
 
   ProfileBuilder builder_;
   bool has_profile_ = false;
+  std::uint32_t kind_ = 0;
   absl::flat_hash_map<Key, std::size_t> samples_;
 };
 
-ProfileMerger::ProfileMerger(const Profile& shape) : sum_(std::make_unique<Sum>(shape)) {}
+ProfileMerger::ProfileMerger(const Profile& shape) : sum_(std::make_unique<Sum>()) {
+  sum_->add_columns(shape);
+}
 ProfileMerger::ProfileMerger(ProfileMerger&&) noexcept = default;
 ProfileMerger& ProfileMerger::operator=(ProfileMerger&&) noexcept = default;
 ProfileMerger::~ProfileMerger() = default;
@@ -142,6 +156,18 @@ ProfileMerger::~ProfileMerger() = default;
 void ProfileMerger::add(const Profile& profile) { sum_->add(profile); }
 
 Profile ProfileMerger::take() && { return std::move(*sum_).take(); }
+
+Profile ProfileMerger::join_kinds(std::span<const Profile* const> kinds) {
+  Sum sum;
+  for (const Profile* kind : kinds) sum.add_columns(*kind);
+  for (const Profile* kind : kinds) {
+    sum.begin_kind();
+    sum.add(*kind);
+  }
+  sum.describe(*kinds.front());
+  for (const Profile* kind : kinds) sum.add_comments(*kind);
+  return std::move(sum).take();
+}
 
 Profile merge(const Profile& earlier, const Profile& later) {
   ProfileMerger merger(later);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "profile/profile.hpp"
 
@@ -21,6 +22,10 @@ class ProfileMerger {
 
   void add(const Profile& profile);
   Profile take() &&;
+
+  // One profile with the columns of all, which have different names. Samples of different kinds stay apart:
+  // each has zeros in the columns of the others. What is said of the whole is said by the first.
+  static Profile join_kinds(std::span<const Profile* const> kinds);
 
  private:
   class Sum;

@@ -65,6 +65,7 @@ struct ProfileSample {
   // On a timeline, see profile/timeline.hpp.
   std::vector<std::int64_t> times;  // of the events that have one of their own: Unix time, nanoseconds
   std::uint32_t events = 0;         // how many the values are of; at least as many as there are times
+  std::uint32_t process = 0;        // whose it is: a position in Batch::processes; 0: of no known process
 };
 
 struct Profile {

@@ -4,79 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "profile/dense_index.hpp"
-#include "profile/hash.hpp"
-#include "profile/labels.hpp"
-
 namespace ddprof {
-
-namespace {
-
-// Labels of one sample, as indices of strings, of which a profile has each once.
-struct OriginLabels {
-  std::int64_t pid = 0;
-  StringIndex service = 0, container_id = 0, cgroup = 0;
-
-  friend bool operator==(const OriginLabels&, const OriginLabels&) = default;
-};
-
-std::uint64_t hash_of_origin(const OriginLabels& labels) {
-  return hash_mix(hash_mix(static_cast<std::uint64_t>(labels.pid), labels.service),
-                  hash_mix(labels.container_id, labels.cgroup));
-}
-
-// The keys that matter here, found once.
-class OriginKeys {
- public:
-  explicit OriginKeys(const Profile& profile) : kinds_(profile.strings.size(), Kind::other) {
-    for (std::size_t i = 0; i < profile.strings.size(); ++i) {
-      const std::string_view text = profile.strings[i];
-      if (text == kProcessIdLabel) kinds_[i] = Kind::pid;
-      if (text == kServiceLabel) kinds_[i] = Kind::service;
-      if (text == kContainerIdLabel) kinds_[i] = Kind::container;
-      if (text == kCgroupLabel) kinds_[i] = Kind::cgroup;
-    }
-  }
-
-  [[nodiscard]] OriginLabels read(const ProfileSample& sample) const {
-    OriginLabels labels;
-    for (const ProfileLabel& label : sample.labels) {
-      const Kind kind = kinds_[label.key];
-      if (kind == Kind::pid) labels.pid = label.number;
-      if (kind == Kind::service) labels.service = label.text;
-      if (kind == Kind::container) labels.container_id = label.text;
-      if (kind == Kind::cgroup) labels.cgroup = label.text;
-    }
-    return labels;
-  }
-
- private:
-  enum class Kind : std::uint8_t { other, pid, service, container, cgroup };
-  std::vector<Kind> kinds_;
-};
-
-}  // namespace
-
-SampleOrigins origins_of(const Profile& profile) {
-  SampleOrigins origins;
-  origins.of_sample.reserve(profile.samples.size());
-  const OriginKeys keys(profile);
-  std::vector<OriginLabels> known;
-  DenseIndex index;
-  for (const ProfileSample& sample : profile.samples) {
-    const OriginLabels labels = keys.read(sample);
-    const std::uint64_t hash = hash_of_origin(labels);
-    std::uint32_t at = index.find(hash, [&](std::uint32_t position) { return known[position] == labels; });
-    if (at == DenseIndex::kNotFound) {
-      at = index.append(hash);
-      known.push_back(labels);
-      origins.all.push_back({labels.pid, profile.text(labels.service), profile.text(labels.container_id),
-                             profile.text(labels.cgroup)});
-    }
-    origins.of_sample.push_back(at);
-  }
-  return origins;
-}
 
 bool ProfileCutter::Renumbering::use(std::uint32_t entry) {
   if (numbers_[entry] != kUnused) return false;

@@ -3,28 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "profile/profile.hpp"
 
 namespace ddprof {
-
-// Whose a sample is, by its labels. The texts are the profile's.
-struct SampleOrigin {
-  std::int64_t pid = 0;
-  std::string_view service, container_id, cgroup;
-
-  friend bool operator==(const SampleOrigin&, const SampleOrigin&) = default;
-};
-
-// All that a profile has samples of.
-struct SampleOrigins {
-  std::vector<SampleOrigin> all;         // in order of their first sample
-  std::vector<std::uint32_t> of_sample;  // positions in `all`
-};
-
-SampleOrigins origins_of(const Profile& profile);
 
 // Cuts a profile into shares. Each sample is in one of them, whole and in its order, so that values add up;
 // tables hold what the share uses and nothing else. All shares together cost one walk through the profile.
@@ -33,6 +16,7 @@ class ProfileCutter {
   // `share_of_sample` has a number below `shares` for each sample. The profile outlives the cutter.
   ProfileCutter(const Profile& profile, std::span<const std::uint32_t> share_of_sample, std::size_t shares);
 
+  [[nodiscard]] bool has_samples(std::size_t share) const { return ends_[share] < ends_[share + 1]; }
   // Comments speak of the whole profile: one share has them, or none.
   [[nodiscard]] Profile cut(std::size_t share, bool has_comments);
 

@@ -23,6 +23,7 @@ Profile profile_of_services(std::uint32_t services, std::uint32_t samples) {
       sample.locations.push_back(builder.add_named_location(name));
     }
     sample.values = {1, 10'101'010};
+    sample.process = service;
     sample.labels = {builder.number_label(kProcessIdLabel, 100 + service),
                      builder.number_label(kThreadIdLabel, 100 + i % (services * 4)),
                      builder.text_label(kServiceLabel, fmt::format("service_{}", service)),
@@ -37,10 +38,10 @@ void cut_profile(benchmark::State& state) {
   const auto services = static_cast<std::uint32_t>(state.range(0));
   const Profile profile = profile_of_services(services, static_cast<std::uint32_t>(state.range(1)));
   for (auto _ : state) {
-    const SampleOrigins origins = origins_of(profile);
-    ProfileCutter cutter(profile, origins.of_sample, origins.all.size());
-    for (std::size_t share = 0; share < origins.all.size(); ++share)
-      benchmark::DoNotOptimize(cutter.cut(share, false));
+    std::vector<std::uint32_t> shares;
+    for (const ProfileSample& sample : profile.samples) shares.push_back(sample.process);
+    ProfileCutter cutter(profile, shares, services);
+    for (std::size_t share = 0; share < services; ++share) benchmark::DoNotOptimize(cutter.cut(share, false));
   }
 }
 BENCHMARK(cut_profile)->Args({1, 5000})->Args({50, 5000})->Args({50, 50000})->Unit(benchmark::kMillisecond);

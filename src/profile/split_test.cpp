@@ -91,17 +91,6 @@ std::multiset<std::string> described(const Profile& profile) {
   return samples;
 }
 
-TEST(SampleOrigins, AreThoseOfProcessServiceAndContainer) {
-  const Profile profile = TwoServices().build();
-  const SampleOrigins origins = origins_of(profile);
-  ASSERT_EQ(origins.all.size(), 4U);
-  EXPECT_EQ(origins.all[0], (SampleOrigin{101, "shop", "c1", ""}));
-  EXPECT_EQ(origins.all[1], (SampleOrigin{102, "bank", "", ""}));
-  EXPECT_EQ(origins.all[2], (SampleOrigin{103, "shop", "c1", ""}));
-  EXPECT_EQ(origins.all[3], (SampleOrigin{0, "", "", ""}));
-  EXPECT_THAT(origins.of_sample, ElementsAre(0, 1, 2, 3));
-}
-
 TEST(ProfileCutter, KeepsEachSampleOnceAndWhole) {
   const Profile profile = TwoServices().build();
   const std::vector<std::uint32_t> shares = {0, 1, 0, 2};

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,21 +13,30 @@
 
 namespace ddprof {
 
+// The profile of one kind.
+struct ClosedPart {
+  std::string kind;
+  AggregatedProfile profile;
+  std::uint32_t visible_columns = 0;     // the first counts samples; those behind these are internal
+  std::vector<TaskNames> labels;         // of profile.threads
+  std::vector<std::uint32_t> processes;  // of profile.threads: ProfileSample::process
+  std::string period_type, period_unit;
+  std::int64_t period = 0;
+  std::string default_column;
+};
+
 // Everything that naming, encoding and sending one period need, as values: it crosses to the finishing
 // thread.
 struct ClosedPeriod {
   std::uint64_t sequence = 0;
   bool is_last = false;  // of the run
-  AggregatedProfile profile;
-  std::uint32_t visible_columns = 0;          // the columns behind these are internal
-  std::optional<std::uint32_t> count_column;  // counts samples
-  std::vector<TaskNames> labels;              // of profile.threads
+  Nanoseconds start{}, end{};
+  std::vector<ClosedPart> parts;
+  std::vector<ProcessIdentity> processes;  // whose the samples are
+  ProcessIdentity target;                  // what the target publishes of itself
   CodeFiles files;
   std::vector<CodeMapping> mappings;  // one per distinct piece of code
   Nanoseconds unix_start{};
-  std::string period_type, period_unit;
-  std::int64_t period = 0;
-  std::string default_column;
   std::vector<std::string> comments;
   Legacy legacy;  // what holds once this period has left
 };

@@ -12,11 +12,12 @@ namespace ddprof {
 
 using namespace std::chrono_literals;
 
-CpuAccount::CpuAccount(std::uint32_t event, const SessionOptions& options, const ColumnLayout& columns,
-                       Collector& collector, const ProcessTable& processes)
+CpuAccount::CpuAccount(std::uint32_t event, std::uint32_t column, std::uint32_t estimate_column,
+                       const SessionOptions& options, Collector& collector, const ProcessTable& processes)
     : event_(event),
       options_(options),
-      columns_(columns.events[event]),
+      column_(column),
+      estimate_column_(estimate_column),
       collector_(collector),
       processes_(processes),
       ledger_(options.events[event].sample_value(), collector.scope().samples_kernel()) {}
@@ -102,7 +103,7 @@ void CpuAccount::add_entries(const std::vector<CpuLedger::Entry>& entries, Aggre
   for (const CpuLedger::Entry& entry : entries) {
     Frame frame{.kind = FrameKind::accounted, .loss = entry.loss};
     ThreadKey thread{entry.thread.pid, entry.thread.tid, processes_.incarnation_of(entry.thread.pid)};
-    aggregator.add(thread, {&frame, 1}, {{columns_.value, entry.value}});
+    aggregator.add(thread, {&frame, 1}, {{column_, entry.value}});
     totals_.losses[entry.loss] += entry.value;
   }
 }
@@ -129,12 +130,12 @@ std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_fina
 // Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was
 // charged. Shares stay what they are; the sum is what the kernel says.
 void CpuAccount::take_back_excess(AggregatedProfile& profile) {
-  std::int64_t sum = column_sum(profile, columns_.value);
+  std::int64_t sum = column_sum(profile, column_);
   if (totals_.exact) {
     std::int64_t charged = *totals_.exact - accounted_;
     constexpr std::int64_t kTolerance = 200;  // half a percent is the noise of the last period
     if (charged > 0 && sum > charged + charged / kTolerance) {
-      scale_column(profile, columns_.value, charged);
+      scale_column(profile, column_, charged);
       ledger_.take_back(sum - charged);
       sum = charged;
     }
@@ -147,7 +148,7 @@ AggregatedProfile CpuAccount::close(Aggregator& aggregator, Nanoseconds begin, N
   find_exact_total(is_final);
   std::int64_t estimate = totals_.exact ? add_unsampled_time(aggregator, is_final) : estimated_;
   AggregatedProfile profile = aggregator.take(begin, end);
-  fold_estimates(profile, *columns_.estimate, columns_.value, estimate);
+  fold_estimates(profile, estimate_column_, column_, estimate);
   take_back_excess(profile);
   thread_times_.forget_ended();
   estimated_ = 0;

@@ -9,7 +9,6 @@
 #include "process/process_table.hpp"
 #include "profile/aggregator.hpp"
 #include "profile/cpu_ledger.hpp"
-#include "session/columns.hpp"
 #include "session/continuity.hpp"
 #include "session/session_options.hpp"
 #include "session/thread_times.hpp"
@@ -26,9 +25,10 @@ class CpuAccount {
     std::map<Loss, std::int64_t> losses;
   };
 
-  // `event` is the position of the clock among the events. The options outlive the account.
-  CpuAccount(std::uint32_t event, const SessionOptions& options, const ColumnLayout& columns,
-             Collector& collector, const ProcessTable& processes);
+  // `event` is the position of the clock among the events, the columns are those of its time and of the
+  // estimates of it. The options outlive the account.
+  CpuAccount(std::uint32_t event, std::uint32_t column, std::uint32_t estimate_column,
+             const SessionOptions& options, Collector& collector, const ProcessTable& processes);
 
   // `first` are the processes that are there already.
   void start(std::span<const Pid> first);
@@ -66,7 +66,7 @@ class CpuAccount {
 
   std::uint32_t event_;
   const SessionOptions& options_;
-  ColumnLayout::EventColumns columns_;
+  std::uint32_t column_, estimate_column_;
   Collector& collector_;
   const ProcessTable& processes_;
   CpuLedger ledger_;

@@ -83,8 +83,7 @@ Result<Delivery> Finisher::deliver(const Batch& batch) {
 void Finisher::send(const ClosedPeriod& period) {
   if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(naming_);
   const Nanoseconds cpu_before = namer_->cpu_time();
-  Batch batch = Batch::of(namer_->name(period), period.sequence);
-  batch.is_last = period.is_last;
+  const Batch batch = namer_->name(period);
   const Nanoseconds naming_cpu = namer_->cpu_time() - cpu_before;
   auto sent = deliver(batch);
   std::lock_guard lock(mutex_);

@@ -16,52 +16,54 @@ namespace {
 
 constexpr std::int64_t kMostEvents = std::numeric_limits<std::uint32_t>::max();
 
-// How much of the first column passed through each frame.
-std::vector<std::int64_t> weights_of(const AggregatedProfile& profile) {
+bool has_sources(const Frame& frame, const CodeFile* file) {
+  return frame.kind == FrameKind::user && file != nullptr && file->kind == CodeFile::Kind::elf;
+}
+
+struct WeightedFrame {
+  const Frame* frame = nullptr;
+  std::int64_t weight = 0;  // how many samples passed through it
+};
+
+void add_weighted_frames(const ClosedPeriod& period, const AggregatedProfile& profile,
+                         std::vector<WeightedFrame>& frames) {
   std::vector<std::int64_t> weights(profile.frames.size());
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
     const std::int64_t value = profile.sample_values(i).front();
     for (std::uint32_t frame : profile.stack(profile.samples[i].stack)) weights[frame] += value;
   }
-  return weights;
-}
-
-bool has_sources(const Frame& frame, const CodeFile* file) {
-  return frame.kind == FrameKind::user && file != nullptr && file->kind == CodeFile::Kind::elf;
+  for (std::size_t at = 0; at < profile.frames.size(); ++at) {
+    const Frame& frame = profile.frames[at];
+    if (has_sources(frame, period.files[frame.file].get())) frames.push_back({&frame, weights[at]});
+  }
 }
 
 // The addresses of each file, hottest first.
 std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
-  const AggregatedProfile& profile = period.profile;
-  const std::vector<std::int64_t> weights = weights_of(profile);
-  std::vector<std::uint32_t> order;
-  for (std::uint32_t frame = 0; frame < profile.frames.size(); ++frame) {
-    if (has_sources(profile.frames[frame], period.files[profile.frames[frame].file].get()))
-      order.push_back(frame);
-  }
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t left, std::uint32_t right) { return weights[left] > weights[right]; });
+  std::vector<WeightedFrame> frames;
+  for (const ClosedPart& part : period.parts) add_weighted_frames(period, part.profile, frames);
+  std::sort(frames.begin(), frames.end(),
+            [](const WeightedFrame& left, const WeightedFrame& right) { return left.weight > right.weight; });
   absl::flat_hash_map<std::uint32_t, std::size_t> position;  // by FileId
   std::vector<SourceReader::Wanted> wanted;
-  for (std::uint32_t frame : order) {
-    const FileId id = profile.frames[frame].file;
-    auto [entry, is_new] = position.try_emplace(to_int(id), wanted.size());
-    if (is_new) wanted.push_back({id, period.files[id], {}, 0});
-    wanted[entry->second].addresses.push_back(profile.frames[frame].address);
-    wanted[entry->second].weight += weights[frame];
+  for (const auto& [frame, weight] : frames) {
+    auto [entry, is_new] = position.try_emplace(to_int(frame->file), wanted.size());
+    if (is_new) wanted.push_back({frame->file, period.files[frame->file], {}, 0});
+    wanted[entry->second].addresses.push_back(frame->address);
+    wanted[entry->second].weight += weight;
   }
   return wanted;
 }
 
 // What the processes run that have samples, the one with the greatest value first.
-std::vector<FileId> programs_by_value(const ClosedPeriod& period) {
-  const AggregatedProfile& profile = period.profile;
+std::vector<FileId> programs_by_value(const ClosedPart& part) {
+  const AggregatedProfile& profile = part.profile;
   std::size_t column = 0;
-  for (std::size_t i = 0; i < period.visible_columns; ++i)
-    if (profile.columns[i].type == period.default_column) column = i;
+  for (std::size_t i = 0; i < part.visible_columns; ++i)
+    if (profile.columns[i].type == part.default_column) column = i;
   absl::flat_hash_map<std::uint32_t, std::int64_t> values;  // by FileId
   for (std::size_t i = 0; i < profile.samples.size(); ++i) {
-    const FileId program = period.labels[profile.samples[i].thread].program;
+    const FileId program = part.labels[profile.samples[i].thread].program;
     if (program != FileId::none) values[to_int(program)] += profile.sample_values(i)[column];
   }
   std::vector<FileId> programs;
@@ -115,21 +117,21 @@ void add_times(const ClosedPeriod& period, const MomentTable& moments, std::uint
   if (times.empty()) return;
   sample.times.reserve(times.size());
   for (const Nanoseconds time : times)
-    sample.times.push_back((period.unix_start + (time - period.profile.start)).count());
-  const std::int64_t counted = period.count_column ? sample.values[*period.count_column] : 0;
+    sample.times.push_back((period.unix_start + (time - period.start)).count());
+  const std::int64_t counted = sample.values.front();
   sample.events =
       static_cast<std::uint32_t>(std::clamp(counted, static_cast<std::int64_t>(times.size()), kMostEvents));
 }
 
-void add_samples(const ClosedPeriod& period, std::span<const std::uint32_t> location_of_frame,
-                 ProfileBuilder& builder) {
-  const AggregatedProfile& aggregated = period.profile;
+void add_samples(const ClosedPeriod& period, const ClosedPart& part,
+                 std::span<const std::uint32_t> location_of_frame, ProfileBuilder& builder) {
+  const AggregatedProfile& aggregated = part.profile;
   const MomentTable moments(aggregated);
   if (!aggregated.moments.empty())
     builder.profile().time_label = builder.number_label(kEndTimestampLabel, 0, "nanoseconds");
   std::vector<std::vector<ProfileLabel>> labels;
   for (std::size_t thread = 0; thread < aggregated.threads.size(); ++thread)
-    labels.push_back(labels_of(aggregated.threads[thread], period.labels[thread], builder));
+    labels.push_back(labels_of(aggregated.threads[thread], part.labels[thread], builder));
   std::vector<std::vector<ProfileLabel>> context_labels;
   for (const SampleContext& context : aggregated.contexts)
     context_labels.push_back(labels_of(context, builder));
@@ -139,9 +141,10 @@ void add_samples(const ClosedPeriod& period, std::span<const std::uint32_t> loca
     const auto stack = aggregated.stack(from.stack);
     sample.locations.reserve(stack.size());
     for (std::uint32_t frame : stack) sample.locations.push_back(location_of_frame[frame]);
-    const auto values = aggregated.sample_values(i).first(period.visible_columns);
+    const auto values = aggregated.sample_values(i).first(part.visible_columns);
     sample.values.assign(values.begin(), values.end());
     sample.labels = labels[from.thread];
+    sample.process = part.processes[from.thread];
     if (from.context != 0) {
       const auto& more = context_labels[from.context - 1];
       sample.labels.insert(sample.labels.end(), more.begin(), more.end());
@@ -151,18 +154,18 @@ void add_samples(const ClosedPeriod& period, std::span<const std::uint32_t> loca
   }
 }
 
-void add_header(const ClosedPeriod& period, ProfileBuilder& builder) {
+void add_header(const ClosedPeriod& period, const ClosedPart& part, ProfileBuilder& builder) {
   Profile& profile = builder.profile();
-  const AggregatedProfile& aggregated = period.profile;
-  for (std::uint32_t column = 0; column < period.visible_columns; ++column) {
+  const AggregatedProfile& aggregated = part.profile;
+  for (std::uint32_t column = 0; column < part.visible_columns; ++column) {
     profile.value_types.push_back(
         builder.value_type(aggregated.columns[column].type, aggregated.columns[column].unit));
   }
-  profile.period_type = builder.value_type(period.period_type, period.period_unit);
-  profile.period = period.period;
-  profile.default_value_type = builder.intern(period.default_column);
+  profile.period_type = builder.value_type(part.period_type, part.period_unit);
+  profile.period = part.period;
+  profile.default_value_type = builder.intern(part.default_column);
   profile.time_ns = period.unix_start.count();
-  profile.duration_ns = (aggregated.end - aggregated.start).count();
+  profile.duration_ns = (period.end - period.start).count();
   for (const std::string& comment : period.comments) profile.comments.push_back(builder.intern(comment));
 }
 
@@ -186,7 +189,9 @@ Nanoseconds Namer::cpu_time() {
 }
 
 void Namer::read_sources(const ClosedPeriod& period) {
-  if (!sources_ || period.profile.samples.empty()) return;
+  const bool has_samples = std::any_of(period.parts.begin(), period.parts.end(),
+                                       [](const ClosedPart& part) { return !part.profile.samples.empty(); });
+  if (!sources_ || !has_samples) return;
   sources_->read(wanted_sources(period), std::chrono::steady_clock::now() + options_.patience);
 }
 
@@ -234,18 +239,16 @@ void Namer::note_module(const ClosedPeriod& period, const Frame& frame, const Fr
     module.source = file->kind == CodeFile::Kind::jit ? "the list of a JIT compiler" : "symbol table";
 }
 
-std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, ProfileBuilder& builder) {
-  modules_.clear();
-  module_of_file_.clear();
-  names_.use_dumps(period.files);
+std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, const ClosedPart& part,
+                                                ProfileBuilder& builder) {
   LocationTable locations(period, builder);
-  for (const FileId program : programs_by_value(period)) locations.add_program(program);
+  for (const FileId program : programs_by_value(part)) locations.add_program(program);
   std::optional<SourceReader::Known> known;
   if (sources_) known.emplace(sources_->known());
   const SourceReader::Known* sources = known ? &*known : nullptr;
   std::vector<std::uint32_t> location_of_frame;
-  location_of_frame.reserve(period.profile.frames.size());
-  for (const Frame& frame : period.profile.frames) {
+  location_of_frame.reserve(part.profile.frames.size());
+  for (const Frame& frame : part.profile.frames) {
     const FrameNames::Name& name = names_.name(frame, period.files[frame.file].get());
     const std::vector<NamedCall> calls = calls_of(frame, name, sources);
     const FrameDescription description{calls, name.is_symbol || calls.size() > 1 || calls.back().line != 0};
@@ -255,16 +258,31 @@ std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, Prof
   return location_of_frame;
 }
 
-Profile Namer::name(const ClosedPeriod& period) {
-  ProfileBuilder builder;
+Batch Namer::name(const ClosedPeriod& period) {
+  modules_.clear();
+  module_of_file_.clear();
   read_sources(period);
-  add_samples(period, add_locations(period, builder), builder);
-  add_header(period, builder);
-  for (const ModuleNaming& module : modules_)
-    builder.profile().comments.push_back(builder.intern("names: " + describe(module)));
+  names_.use_dumps(period.files);
+  std::vector<ProfileBuilder> builders(period.parts.size());
+  for (std::size_t at = 0; at < builders.size(); ++at) {
+    const ClosedPart& part = period.parts[at];
+    add_samples(period, part, add_locations(period, part, builders[at]), builders[at]);
+    add_header(period, part, builders[at]);
+  }
+  Batch batch{.sequence = period.sequence,
+              .is_last = period.is_last,
+              .start = period.unix_start,
+              .end = period.unix_start + (period.end - period.start),
+              .processes = period.processes,
+              .target = period.target};
+  for (std::size_t at = 0; at < builders.size(); ++at) {
+    for (const ModuleNaming& module : modules_)
+      builders[at].profile().comments.push_back(builders[at].intern("names: " + describe(module)));
+    batch.parts.push_back({period.parts[at].kind, std::move(builders[at]).build()});
+  }
   names_.trim(period.files);
   if (sources_) sources_->forget_except(period.files);
-  return std::move(builder).build();
+  return batch;
 }
 
 }  // namespace ddprof

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/frame.hpp"
-#include "profile/profile.hpp"
+#include "export/batch.hpp"
 #include "session/closed_period.hpp"
 #include "session/frame_names.hpp"
 #include "session/location_table.hpp"
@@ -38,13 +38,13 @@ struct ModuleNaming {
 // "/usr/bin/app: debug information; 12 addresses without lines, which came too late".
 std::string describe(const ModuleNaming& module);
 
-// Turns a closed period into the profile model: every distinct address is named once, after aggregation.
-// Lives on the finishing thread; its caches outlive periods.
+// Turns a closed period into a batch of profiles, one of each kind: every distinct address is named once,
+// after aggregation. Lives on the finishing thread; its caches outlive periods.
 class Namer {
  public:
   explicit Namer(const NamerOptions& options);
 
-  Profile name(const ClosedPeriod& period);
+  Batch name(const ClosedPeriod& period);
   // Of the files that the last period had samples in.
   [[nodiscard]] const std::vector<ModuleNaming>& modules() const { return modules_; }
   // Of the calling thread, and of the one that reads debug information for it.
@@ -52,7 +52,8 @@ class Namer {
 
  private:
   void read_sources(const ClosedPeriod& period);
-  std::vector<std::uint32_t> add_locations(const ClosedPeriod& period, ProfileBuilder& builder);
+  std::vector<std::uint32_t> add_locations(const ClosedPeriod& period, const ClosedPart& part,
+                                           ProfileBuilder& builder);
   [[nodiscard]] std::vector<NamedCall> calls_of(const Frame& frame, const FrameNames::Name& name,
                                                 const SourceReader::Known* known) const;
   void note_module(const ClosedPeriod& period, const Frame& frame, const FrameDescription& description,

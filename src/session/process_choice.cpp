@@ -33,7 +33,7 @@ ProcessChoice::Verdict ProcessChoice::judge(const SampleEvent& sample, bool is_c
     verdict = Verdict::over_limit;
   }
   if (verdict == Verdict::profiled) {
-    processes_.read_service(process);  // now: at the end of the period it may be gone
+    processes_.identify(process);  // now: at the end of the period it may be gone
     return verdict;
   }
   ProcessCount& count = verdict == Verdict::excluded ? excluded_ : over_limit_;

@@ -30,8 +30,6 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
       stacks_(processes_, code_, Architecture::x86_64),
       contexts_(collector_.thread_contexts(), processes_, files_),
-      columns_(options_.events),
-      aggregator_(columns_.columns),
       inherited_(believed(continuity_.legacy(), monotonic_now(),
                           monotonic_now() + options_.period.value_or(std::chrono::seconds(0)))),
       finisher_(destination, guarded(options_.naming), continuity_, options_.exit_timeout),
@@ -40,11 +38,12 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
       cadence_(options_.period, options_.window) {
   // What the kernel charges goes on in the pauses.
   if (cadence_.has_pauses()) options_.charged_cpu = nullptr;
-  auto clock = std::find_if(options_.events.begin(), options_.events.end(),
-                            [](const EventSpec& spec) { return spec.is_clock; });
-  if (clock != options_.events.end()) {
-    auto event = static_cast<std::uint32_t>(clock - options_.events.begin());
-    cpu_.emplace(event, options_, columns_, collector_, processes_);
+  for (const EventSpec& event : options_.events) {
+    const std::string name(ProfileKind::name_of(event));
+    if (std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& kind) { return kind->name() == name; }))
+      continue;
+    kinds_.push_back(std::make_unique<ProfileKind>(name, options_, collector_, processes_));
+    if (cpu_ == nullptr) cpu_ = kinds_.back()->account();
   }
   summary_.output = destination.describe();
   summary_.kernel_need = collector_.scope().kernel_need;
@@ -76,11 +75,12 @@ Summary Session::run(const std::atomic<bool>& stop) {
     summary_.collecting_cpu += thread_cpu_now() - cpu_before;
     pace_.note(samples, others);
     contexts_.look_around(monotonic_now());
+    if (is_whole_host()) processes_.read_all_published(monotonic_now());
     if (RateControl* rate = collector_.rate_control(); rate != nullptr && has_deep_stacks_)
       rate->deliver_at_once();
     Nanoseconds now = monotonic_now();
     if (options_.duration && now - started_ >= *options_.duration) break;
-    if (cpu_) cpu_->refresh_charge(now);
+    if (cpu_ != nullptr) cpu_->refresh_charge(now);
     if (auto kept = keep_cadence(now, dispatch); !kept) {
       options_.notices.push_back(kept.error().message);
       break;
@@ -127,7 +127,7 @@ void Session::keep_within_budgets(Nanoseconds now) {
 // Told when it begins and when it is over, but not each time where it comes and goes.
 void Session::slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now) {
   collector_.rate_control()->slow_down(factor);
-  if (cpu_) cpu_->slow_down(factor);
+  if (cpu_ != nullptr) cpu_->slow_down(factor);
   if (!options_.say_notice) return;
   if (before == 1 && now >= next_slow_notice_) {
     next_slow_notice_ = now + kBetweenSlowNotices;
@@ -146,16 +146,10 @@ void Session::handle(const SampleEvent& sample) {
   BuiltStack stack = is_known ? stacks_.build(sample) : stacks_.build_marker(Loss::too_many_processes);
   ThreadKey thread;
   if (is_known) thread = {sample.pid, sample.tid, processes_.incarnation_of(sample.pid)};
-  const auto& columns = columns_.events[sample.event];
-  std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
   const auto known_context = is_known ? contexts_.of(sample) : std::nullopt;
   const SampleContext* context = known_context ? &*known_context : nullptr;
-  std::uint32_t added =
-      columns.samples
-          ? aggregator_.add(thread, stack.frames, {{*columns.samples, 1}, {column, sample.value}}, context)
-          : aggregator_.add(thread, stack.frames, {{column, sample.value}}, context);
-  if (options_.has_timeline && columns.samples) aggregator_.add_moment(added, sample.time);
-  if (cpu_) cpu_->add(sample);
+  for (const auto& kind : kinds_)
+    if (kind->has(sample.event)) kind->add(sample, thread, stack.frames, context);
 
   summary_.stacks++;
   idle_roots_.add(sample.pid);
@@ -178,7 +172,7 @@ void Session::handle(const MapEvent& event) {
 }
 
 void Session::handle(const ForkEvent& event) {
-  if (cpu_) cpu_->add(event);
+  if (cpu_ != nullptr) cpu_->add(event);
   processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,17 +11,15 @@
 #include "export/destination.hpp"
 #include "process/file_provider.hpp"
 #include "process/file_registry.hpp"
-#include "process/process_table.hpp"
-#include "profile/aggregator.hpp"
+#include "process/identity_table.hpp"
 #include "session/budget.hpp"
 #include "session/cadence.hpp"
 #include "session/code_index.hpp"
-#include "session/columns.hpp"
-#include "session/cpu_account.hpp"
 #include "session/finisher.hpp"
 #include "session/idle_roots.hpp"
 #include "session/pace.hpp"
 #include "session/process_choice.hpp"
+#include "session/profile_kind.hpp"
 #include "session/session_options.hpp"
 #include "session/stack_builder.hpp"
 #include "session/summary.hpp"
@@ -45,12 +44,12 @@ class Session {
   void handle(const CommEvent& event);
   void handle(const ExitEvent& event);
   void handle(const LostEvent& event) {
-    if (cpu_) cpu_->add(event);
+    if (cpu_ != nullptr) cpu_->add(event);
     processes_.note_lost_records();
   }
   template <typename AccountedEvent>  // of totals and throttling
   void handle(const AccountedEvent& event) {
-    if (cpu_) cpu_->add(event);
+    if (cpu_ != nullptr) cpu_->add(event);
   }
 
   [[nodiscard]] bool is_whole_host() const { return options_.target.is_host(); }
@@ -72,7 +71,7 @@ class Session {
   void finish(const EventHandler& dispatch);
   void close_period(Nanoseconds end, bool is_final);
   [[nodiscard]] Legacy bequeath(Nanoseconds end) const;
-  [[nodiscard]] ClosedPeriod describe(AggregatedProfile profile);
+  [[nodiscard]] ClosedPeriod describe(Nanoseconds end, std::vector<ClosedPart> parts);
   [[nodiscard]] std::string pauses_text(Nanoseconds length) const;
   [[nodiscard]] Nanoseconds unix_offset();
   [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
@@ -90,10 +89,10 @@ class Session {
   CodeIndex code_{files_, file_guard()};
   StackBuilder stacks_;
   ThreadContexts contexts_;
-  ColumnLayout columns_;
-  Aggregator aggregator_;
-  std::optional<CpuAccount> cpu_;  // of the first clock event
-  Legacy inherited_;               // from earlier workers of this run
+  std::vector<std::unique_ptr<ProfileKind>> kinds_;  // in the order of their first events
+  CpuAccount* cpu_ = nullptr;                        // of the kind that has a clock
+  IdentityTable identities_;
+  Legacy inherited_;  // from earlier workers of this run
   Finisher finisher_;
   CpuBudget cpu_budget_;
   IdleRoots idle_roots_;

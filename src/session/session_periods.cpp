@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -28,7 +29,7 @@ void Session::begin() {
       summary_.stopped[{static_cast<StopReason>(reason), ""}] = inherited_.stopped[reason];
   }
   choice_.resume(inherited_.excluded, inherited_.over_limit);
-  if (cpu_) is_first ? cpu_->start(first_processes()) : cpu_->resume(inherited_);
+  if (cpu_ != nullptr) is_first ? cpu_->start(first_processes()) : cpu_->resume(inherited_);
   idle_roots_.resume(inherited_);
   update_summary();
   told_ = summary_;
@@ -83,24 +84,26 @@ void Session::finish(const EventHandler& dispatch) {
     if (!is_paused) close_period(paused_since().value_or(monotonic_now()), true);
   } else if (cadence_.has_pauses()) {
     if (!is_paused) done = pause(dispatch);
-  } else if (aggregator_.stacks() > 0) {
+  } else if (std::any_of(kinds_.begin(), kinds_.end(), [](const auto& kind) { return !kind->is_empty(); })) {
     close_period(monotonic_now(), false);
   }
   if (!done) options_.notices.push_back(done.error().message);
 }
 
 void Session::close_period(Nanoseconds end, bool is_final) {
-  AggregatedProfile profile = cpu_ ? cpu_->close(aggregator_, cadence_.start(), end, is_final)
-                                   : aggregator_.take(cadence_.start(), end);
+  std::vector<ClosedPart> parts;
+  for (const auto& kind : kinds_) {
+    parts.push_back(kind->close(cadence_.start(), end, is_final, cpu_budget_.factor()));
+    summary_.contexts_over_budget += parts.back().profile.contexts_over_budget;
+  }
   summary_.looked_at += end - cadence_.start();
-  summary_.contexts_over_budget += profile.contexts_over_budget;
-  ClosedPeriod period = describe(std::move(profile));
+  ClosedPeriod period = describe(end, std::move(parts));
   period.is_last = is_final;
   finisher_.post_period(std::move(period));
   if (options_.on_period) options_.on_period(told_, summary_);
   told_ = summary_;
   choice_.close_period();
-  if (cpu_ && cpu_->has_detached()) processes_.note_lost_records();
+  if (cpu_ != nullptr && cpu_->has_detached()) processes_.note_lost_records();
   processes_.forget_ended();
   code_.forget_unused();
   cadence_.closed(end);
@@ -134,34 +137,34 @@ Legacy Session::bequeath(Nanoseconds end) const {
   legacy.over_limit = choice_.over_limit();
   legacy.lost_records = summary_.collector.lost_records;
   legacy.throttled = summary_.collector.throttled;
-  if (cpu_) cpu_->bequeath(legacy);
+  if (cpu_ != nullptr) cpu_->bequeath(legacy);
   idle_roots_.bequeath(legacy);
   return legacy;
 }
 
-ClosedPeriod Session::describe(AggregatedProfile profile) {
+ClosedPeriod Session::describe(Nanoseconds end, std::vector<ClosedPart> parts) {
   ClosedPeriod period;
-  const EventSpec& first = options_.events.front();
   period.sequence = sequence_++;
-  period.visible_columns = columns_.visible;
-  period.count_column = columns_.events.front().samples;
-  for (ThreadKey thread : profile.threads) {
-    period.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
+  period.start = cadence_.start();
+  period.end = end;
+  for (ClosedPart& part : parts) {
+    for (ThreadKey thread : part.profile.threads) {
+      part.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
+      part.processes.push_back(identities_.add(thread.pid, part.labels.back()));
+    }
   }
+  period.processes = identities_.take();
+  if (!is_whole_host()) period.target = processes_.read_published(options_.roots.front());
   period.files = files_.files();
   period.mappings = code_.representatives();
-  period.unix_start = profile.start + unix_offset();
-  period.period_type = first.label;
-  period.period_unit = first.unit;
-  period.period = first.sample_value() * cpu_budget_.factor();
-  period.default_column = first.label;
+  period.unix_start = period.start + unix_offset();
   update_summary();
   period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
-  if (cadence_.has_pauses()) period.comments.push_back(pauses_text(profile.end - profile.start));
+  if (cadence_.has_pauses()) period.comments.push_back(pauses_text(end - period.start));
   for (std::string& line : self_report(summary_)) period.comments.push_back(std::move(line));
-  period.legacy = bequeath(profile.end);
+  period.legacy = bequeath(end);
   if (!options_.service.empty()) period.comments.push_back("service: " + options_.service);
-  period.profile = std::move(profile);
+  period.parts = std::move(parts);
   return period;
 }
 
@@ -184,7 +187,7 @@ void Session::update_summary() {
   for (std::string& problem : code_.problems()) summary_.notices.push_back(std::move(problem));
   if (std::string notice = idle_roots_.notice(); !notice.empty())
     summary_.notices.push_back(std::move(notice));
-  if (cpu_) {
+  if (cpu_ != nullptr) {
     summary_.exact_cpu = cpu_->totals().exact;
     summary_.sampled_cpu = cpu_->totals().sampled;
     summary_.losses = cpu_->totals().losses;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/clock.hpp"
+#include "process/executed_child_fixture.hpp"
 #include "session/stolen_time.hpp"
 
 namespace ddprof {
@@ -28,6 +29,7 @@ const Tid kTid{1 << 23};
 class ScriptedCollector final : public Collector, public Pausable, public RateControl {
  public:
   Result<void> collect(std::chrono::milliseconds, const EventHandler& handle) override {
+    if (before_exec && batches.size() == 1) before_exec();
     for (const CollectorEvent& event : batches.front()) handle(event);
     batches.pop_front();
     return {};
@@ -61,6 +63,7 @@ class ScriptedCollector final : public Collector, public Pausable, public RateCo
   void slow_down(std::uint32_t) override {}
   void deliver_at_once() override {}
 
+  std::function<void()> before_exec;  // called before the last batch
   std::vector<Pid> followed;
   std::deque<std::vector<CollectorEvent>> batches;
   std::vector<CollectorEvent> rest;
@@ -76,12 +79,14 @@ class KeptProfiles final : public Destination {
   Result<Delivery> send(const Batch& batch) override {
     EXPECT_EQ(batch.sequence, profiles.size());
     profiles.push_back(batch.parts.front().profile);
+    last = batch;
     if (is_broken) return make_error(ErrorCode::exhausted, "write x: disk full");
     return Delivery::arrived;
   }
   [[nodiscard]] std::string describe() const override { return "kept"; }
 
   std::vector<Profile> profiles;
+  Batch last;
   bool is_broken = false;
 };
 
@@ -172,6 +177,61 @@ TEST_F(SessionTest, EstimatesAreScaledToTheExactTotal) {
   for (const auto& [name, value] : by_leaf()) sum += value;
   EXPECT_EQ(sum, *collector.total);
   EXPECT_FALSE(by_leaf().contains("[unsampled: shorter than a sampling period]"));
+}
+
+TEST_F(SessionTest, EachKindHasAProfileWithColumnsOfItsOwn) {
+  EventSpec allocations = default_cpu_event();
+  allocations.kind = EventSpec::Kind::allocation;
+  allocations.label = "alloc-space";
+  allocations.unit = "bytes";
+  allocations.is_clock = false;
+  allocations.frequency = 0;
+  allocations.period = 524'288;
+  options.events.push_back(allocations);
+  SampleEvent allocation = sample();
+  allocation.event = 1;
+  allocation.value = 600'000;
+  collector.batches = {{sample(), allocation, allocation}};
+  collector.total = 3 * kPeriod;
+  run();
+  ASSERT_EQ(destination.last.parts.size(), 2U);
+  const auto sums_of = [](const Batch::Part& part) {
+    std::map<std::string, std::int64_t> sums;
+    for (const ProfileSample& one : part.profile.samples)
+      for (std::size_t i = 0; i < one.values.size(); ++i)
+        sums[std::string(part.profile.text(part.profile.value_types[i].type))] += one.values[i];
+    return sums;
+  };
+  using Sums = std::map<std::string, std::int64_t>;
+  EXPECT_EQ(destination.last.parts[0].kind, "cpu");
+  EXPECT_EQ(sums_of(destination.last.parts[0]), (Sums{{"samples", 1}, {"cpu", 3 * kPeriod}}));
+  EXPECT_EQ(destination.last.parts[1].kind, "alloc");
+  EXPECT_EQ(sums_of(destination.last.parts[1]), (Sums{{"alloc-samples", 2}, {"alloc-space", 1'200'000}}));
+  EXPECT_EQ(destination.last.parts[1].profile.period, 524'288);
+}
+
+TEST_F(SessionTest, SamplesSayWhoseTheyWereBeforeAndAfterAnExec) {
+  const ExecutedChild shop("DD_SERVICE=shop", "DD_SERVICE=bank");
+  options.roots = {};
+  options.is_started_by_us = false;
+  SampleEvent event = sample();
+  event.pid = shop.pid();
+  event.tid = Tid{to_int(shop.pid())};
+  collector.before_exec = [&] { shop.become_next(); };
+  std::vector<std::uint64_t> identifications;
+  options.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable& processes,
+                          const FileRegistry&) { identifications.push_back(processes.identifications()); };
+  collector.batches = {{event, event}, {CommEvent{event.pid, event.tid, {}, true, "sleep"}, event, event}};
+  run();
+  ASSERT_EQ(destination.profiles.size(), 1U);
+  const Batch& batch = destination.last;
+  std::map<std::string, std::int64_t> samples;
+  for (const ProfileSample& one : batch.parts[0].profile.samples)
+    samples[batch.processes.at(one.process).service] += one.values[0];
+  EXPECT_EQ(samples["shop"], 2);
+  EXPECT_EQ(samples["bank"], 2);
+  EXPECT_EQ(batch.processes.size(), 3U);
+  EXPECT_EQ(identifications, (std::vector<std::uint64_t>{1, 1, 2, 2})) << "once per exec";
 }
 
 TEST_F(SessionTest, AnIncompleteStackEndsInItsReason) {

@@ -168,6 +168,25 @@ class HostServices(HostTest):
         self.assert_streams(posts)
         self.assertEqual(sum(pprof.total(post.profile, agent.CPU) for post in posts), sum(pprof.total(file, harness.CPU) for file in files_in(folder)))
 
+    def test_a_service_that_changes_by_exec(self):
+        """What the shell has spent is the first service's, what the program spends that it becomes is the second's."""
+        first, second = ("%s-%s" % (name, secrets.token_hex(4)) for name in ("first", "second"))
+        receiver = agent.Agent(self, is_lazy=True)
+        with self.host("-u", "2", "-U", receiver.url):
+            script = 'i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done; DD_SERVICE=$0 DD_ENV=prod exec "$@"'
+            target = subprocess.Popen(["sh", "-c", script, second, self.puppet("split"), "1", "120"], stdout=subprocess.DEVNULL,
+                                      env=dict(self.environment(), DD_SERVICE=first))
+            self.addCleanup(target.wait)
+            self.addCleanup(target.kill)
+            harness.wait_for(lambda: any(b"service:%s," % second.encode() in body for _, _, body in list(receiver.posts)), 40, "the second service")
+        posts = receiver.read()
+        for service, environment, name in ((first, "test", "sh"), (second, "prod", "split")):
+            mine = [post for post in posts if post.tags["service"] == service]
+            self.assertGreaterEqual(len(mine), 1)
+            for post in mine:
+                self.assertEqual((process_ids(post.profile), post.tags["env"]), ({target.pid}, environment))
+                self.assertEqual({sample.labels["process name"] for sample in post.profile.samples}, {name})
+
     def test_one_upload_for_all_if_wanted(self):
         receiver, container = agent.Agent(self), secrets.token_hex(32)
         self.in_container(container)
