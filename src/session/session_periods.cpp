@@ -154,7 +154,7 @@ ClosedPeriod Session::describe(Nanoseconds end, std::vector<ClosedPart> parts) {
     }
   }
   period.processes = identities_.take();
-  if (!is_whole_host()) period.target = processes_.read_published(options_.roots.front());
+  if (!is_whole_host()) period.target = processes_.read_published(options_.target.root());
   period.files = files_.files();
   period.mappings = code_.representatives();
   period.unix_start = period.start + unix_offset();
