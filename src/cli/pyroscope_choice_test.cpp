@@ -35,7 +35,7 @@ TEST(PyroscopeChoice, RefusesAnAddressThatWasTypedWrongAndLeavesAloneThatOfOther
 TEST(PyroscopeChoice, NamesTheServiceAndItsTags) {
   const Options options = parsed({"--pyroscope-url", "http://p:4040", "-S", "shop", "-E", "prod", "-V", "1.2",
                                   "-T", "team:a b,x-y:1", "x"});
-  Batch batch;
+  const Batch batch = Batch::of({}, 0);
   const auto parcel = pyroscope_peer_of("http://p:4040", options, "x", {}).pack(batch).at(0);
   ASSERT_TRUE(parcel.ok());
   EXPECT_THAT(parcel->query, testing::StartsWith("name=shop%7Benv%3Dprod%2Cversion%3D1.2%2Chost%3D"));

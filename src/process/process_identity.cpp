@@ -136,7 +136,7 @@ std::string read_variable(Pid pid, std::string_view name) {
 
 std::string read_process_name(Pid pid) {
   const auto name = read_file(fmt::format("/proc/{}/comm", to_int(pid)));
-  return name ? name->substr(0, name->find('\n')) : "";
+  return name ? name->substr(0, name->rfind('\n')) : "";  // there may be others in it
 }
 
 std::string read_descriptor_link(Pid pid, int descriptor) {

@@ -315,14 +315,15 @@ TEST_F(ProcessTableTest, IsBackfilledOnceAndWhileItLives) {
 
 TEST_F(ProcessTableTest, CodeOfAProgramWithoutAFileIsNamedAfterItsProcess) {
   const Tid tid{to_int(child)};
-  Process& process = table.find_or_introduce(child);
-  table.rename(child, tid, "short", false);
-  process.service = std::make_shared<const ServiceName>();
-  EXPECT_EQ(table.names(child, tid, 0).service, "");  // as of a thread of the kernel
-  map(child, 0x1000, "/a");
-  EXPECT_EQ(table.names(child, tid, 0).service, "short");
-  process.service = std::make_shared<const ServiceName>(ServiceName{"shop", true});
-  EXPECT_EQ(table.names(child, tid, 0).service, "shop");
+  ProcessTable host{files, ProcessTable::Follows::whole_host};
+  Process& process = host.find_or_introduce(child);
+  host.rename(child, tid, "short", false);
+  process.started = std::make_shared<const ProcessIdentity>();
+  EXPECT_EQ(host.names(child, tid, 0).service, "");  // as of a thread of the kernel
+  host.map(child, {0x1000}, 0x1000, 0, {.path = "/a"});
+  EXPECT_EQ(host.names(child, tid, 0).service, "short");
+  process.started = std::make_shared<const ProcessIdentity>(ProcessIdentity{.program = "shop"});
+  EXPECT_EQ(host.names(child, tid, 0).service, "shop");
 }
 
 TEST_F(ProcessTableTest, ATaskThatNoExecRemembersHasTheNamesOfNow) {

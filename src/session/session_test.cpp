@@ -212,8 +212,7 @@ TEST_F(SessionTest, EachKindHasAProfileWithColumnsOfItsOwn) {
 
 TEST_F(SessionTest, SamplesSayWhoseTheyWereBeforeAndAfterAnExec) {
   const ExecutedChild shop("DD_SERVICE=shop", "DD_SERVICE=bank");
-  options.roots = {};
-  options.is_started_by_us = false;
+  options.target = Target::whole_host();
   SampleEvent event = sample();
   event.pid = shop.pid();
   event.tid = Tid{to_int(shop.pid())};
