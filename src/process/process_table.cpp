@@ -116,9 +116,11 @@ void ProcessTable::fork(Pid pid, Pid parent, Tid tid, Tid parent_tid) {
     if (from.namespace_pid) child->namespace_pid = read_namespace_pid(pid);
     processes_[to_int(pid)] = std::move(child);  // a reused PID starts anew
   }
-  Process& process = find_or_add(pid);
+  // A thread may be the first that is heard of a process that has been running for long.
+  Process& process = find_or_introduce(pid);
+  process.has_ended = false;
+  if (!process.threads.contains(to_int(tid))) process.living_threads++;
   process.threads[to_int(tid)] = {std::move(name)};
-  process.living_threads++;
 }
 
 void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec) {

@@ -306,6 +306,17 @@ TEST(ProcessTable, TurnsRunTimeAddressesIntoElfAddresses) {
   EXPECT_EQ(here - mapping->bias, expected);
 }
 
+TEST_F(ProcessTableTest, AThreadIntroducesItsProcess) {
+  const Pid self{::getpid()};
+  table.fork(self, self, Tid{1 << 23}, Tid{to_int(self)});
+  const Process* process = table.find(self);
+  EXPECT_EQ(process->name, "process_test");
+  EXPECT_TRUE(process->is_from_proc) << "its code is in /proc alone";
+  EXPECT_EQ(process->living_threads, process->threads.size());
+  EXPECT_GE(process->threads.size(), 2U);
+  EXPECT_FALSE(process->has_ended);
+}
+
 TEST_F(ProcessTableTest, IsBackfilledOnceAndWhileItLives) {
   Process& self = table.find_or_introduce(Pid{::getpid()});
   EXPECT_TRUE(table.backfill(self));
