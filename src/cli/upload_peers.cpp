@@ -21,9 +21,9 @@ Notice said_once(const Notice& say) {
   };
 }
 
-// Where it lives, and what it was started with; empty for a host.
+// Where it lives, and what it was started with; empty for a host, and where no peer would be told.
 ProcessIdentity identity_of_target(const Options& options, Pid target) {
-  if (options.global) return {};
+  if (options.global || !has_peers(options)) return {};
   ForeignMemory memory;
   ProcessIdentity identity = read_process_identity(target, *read_confinement(target), memory);
   identity.pid = to_int(target);
