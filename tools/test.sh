@@ -146,12 +146,12 @@ else
   check "build: asan and ubsan" build asan
   check "configure: tsan" cmake --preset tsan
   # What has more than one thread, and the whole program, run under tsan.
-  begin_meanwhile "build: tsan" cmake --build --preset tsan -j "$jobs" --target ddprof base_test net_test debugfile_test session_test
+  begin_meanwhile "build: tsan" cmake --build --preset tsan -j "$jobs" --target ddprof base_test net_test debugfile_test session_test process_test export_test
   unit_tests "unit tests under asan and ubsan" build/asan
   ctests "system tests under asan and ubsan" build/asan -L sanitizer -j "$jobs"
   end_meanwhile
   fuzzers
-  ctests "unit tests under tsan" build/tsan -R '^(SessionTest|Finisher|SourceReaderTest|PatientOpener|HttpClient|Debuginfod)\.'
+  ctests "unit tests under tsan" build/tsan -R '^(SessionTest|Finisher|SourceReaderTest|PatientOpener|HttpClient|Debuginfod|ForeignMemoryTest|UploadDestination)\.'
   ctests "system tests under tsan" build/tsan -L threads -j "$jobs"
 fi
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <memory>
@@ -25,7 +26,7 @@ struct Hanging {
   std::mutex mutex;
   std::condition_variable changed;
   bool hangs = true;
-  int reads = 0;
+  std::atomic<int> reads = 0;
 
   std::size_t read(std::span<std::byte> into) {
     std::unique_lock lock(mutex);

@@ -4,7 +4,6 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -32,8 +31,9 @@ class SourceReaderTest : public testing::Test {
  protected:
   ~SourceReaderTest() override { std::filesystem::remove_all(folder_); }
 
-  SourceReader::Wanted wanted(const std::string& path = std::filesystem::read_symlink("/proc/self/exe")) {
-    const FileId id = files_.find_or_open(Pid{::getpid()}, {}, {}, {.path = path});
+  SourceReader::Wanted wanted() {
+    const FileId id = files_.find_or_open(Pid{::getpid()}, {}, {},
+                                          {.path = std::filesystem::read_symlink("/proc/self/exe")});
     EXPECT_NE(function_to_find(1), 1);
     const auto address = reinterpret_cast<std::uint64_t>(&function_to_find) - load_bias();
     return {id, files_.file(id), {address}, 1};
@@ -82,25 +82,6 @@ TEST_F(SourceReaderTest, KeepsNamesForTheNextRun) {
   SourceReader second(folder_ + "/cache/ddprof");
   second.read({asked}, std::chrono::steady_clock::now() - 1s);  // no time to read anything
   expect_found(second, asked);
-}
-
-TEST_F(SourceReaderTest, UnpacksOntoTheDiskWhatIsTooLargeForMemory) {
-  std::filesystem::create_directories(folder_);
-  const std::string packed = folder_ + "/packed";
-  const std::string pack =
-      "objcopy --compress-debug-sections=zlib /proc/" + std::to_string(::getpid()) + "/exe " + packed;
-  ASSERT_EQ(std::system(pack.c_str()), 0);
-  const FileGuard guard{.limits = {.max_memory = std::uint64_t{4} << 20U}};
-  const auto asked = wanted(packed);
-  SourceReader poor("", guard);
-  poor.read({asked}, soon());
-  EXPECT_NE(poor.known().source(asked.id).problem.find("too large to read"), std::string::npos);
-  SourceReader reader(folder_ + "/cache", guard);
-  reader.read({asked}, soon());
-  if (const std::string problem = reader.known().source(asked.id).problem; !problem.empty())
-    GTEST_SKIP() << problem;  // a tmpfs
-  expect_found(reader, asked);
-  EXPECT_EQ(reader.known().source(asked.id).description, "debug information");
 }
 
 TEST_F(SourceReaderTest, KnowsNothingOfAddressesOutsideOfTheCode) {
