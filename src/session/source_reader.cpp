@@ -294,8 +294,8 @@ void SourceReader::Work::run() {
     close_beyond_budget(open);
     lock.lock();
     time_of_users[user_of(wanted)] += monotonic_now() - began;
-    if (outcome && *outcome == Outcome::awaits_server) awaiting.push_back(std::move(wanted));
-    if (outcome && *outcome == Outcome::awaits_turn) queue.push_back(std::move(wanted));
+    if (outcome && *outcome != Outcome::read)
+      (*outcome == Outcome::awaits_server ? awaiting : queue).push_back(std::move(wanted));
     is_busy = false;
     changed.notify_all();
   }

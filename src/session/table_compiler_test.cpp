@@ -14,13 +14,17 @@
 namespace ddprof {
 namespace {
 
-// This program: too large to be compiled at once.
-std::shared_ptr<const CodeFile> own_program(std::optional<std::uint32_t> owner = {}) {
-  const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-  CodeFile file{.kind = CodeFile::Kind::elf, .path = "/proc/self/exe", .owner = owner};
+std::shared_ptr<const CodeFile> program(const char* path, std::optional<std::uint32_t> owner) {
+  const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+  CodeFile file{.kind = CodeFile::Kind::elf, .path = path, .owner = owner};
   file.image = MappedRegion::map_file(fd.get()).value_or({});
   file.elf = ElfFile::parse(file.image.bytes()).value();
   return std::make_shared<const CodeFile>(std::move(file));
+}
+
+// This program: too large to be compiled at once.
+std::shared_ptr<const CodeFile> own_program(std::optional<std::uint32_t> owner = {}) {
+  return program("/proc/self/exe", owner);
 }
 
 constexpr FileId kFile{1};
@@ -99,14 +103,13 @@ TEST_F(TableCompilerTest, LargeFilesLeaveTimeForSmallOnes) {
 }
 
 TEST_F(TableCompilerTest, FilesOfOneOwnerLeaveTimeForOthers) {
-  const auto of = [&](std::uint32_t owner) {
-    return std::make_shared<const CodeFile>(CodeFile{.owner = owner, .elf = file_->elf});
-  };
+  // Small, so that many fit into what is waited for also where this program runs slowly.
+  const auto one = program("/bin/true", 1), another = program("/bin/true", 2);
   EXPECT_TRUE(succeeds_once([&] {
-    TableCompiler compiler({}, std::chrono::milliseconds(100));
+    TableCompiler compiler({}, std::chrono::milliseconds(200));
     std::uint32_t id = 1;
-    while (compiler.compile(FileId{id}, of(1), rules_)) ++id;
-    return compiler.compile(FileId{id + 1}, of(2), rules_).has_value();
+    while (compiler.compile(FileId{id}, one, rules_)) ++id;
+    return compiler.compile(FileId{id + 1}, another, rules_).has_value();
   }));
 }
 

@@ -186,7 +186,7 @@ Result<EventFileReader::Record> EventFileReader::next() {
     if (kind == kBatchEndKind) return Record(RecordedBatchEnd());
     RecordedTotal total;
     if (kind == kTotalKind && code_fields(reader, total)) return Record(total);
-    if (auto event = read_event(kind, reader)) return Record(*std::move(event));
+    if (auto event = read_event(kind, reader)) return Record(*event);
   }
   rest_ = {};
   return make_error(ErrorCode::invalid_argument, "a file of events ends within a record, or is damaged");
