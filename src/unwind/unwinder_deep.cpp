@@ -13,10 +13,10 @@ constexpr std::uint64_t kMaxStackBytes = std::uint64_t{1} << 30;
 // yet: the kernel copies without loading pages. Large buffers have such pages.
 constexpr std::uint64_t kMaxUntouchedBytes = std::uint64_t{1} << 20;
 
-// One read brings many frames, and costs more than its bytes: each window is four times as large as the one
-// before, up to a limit. The words of a frame are not read in order, so a window begins a little early.
+// One read brings many frames, and costs more than its bytes: a walk that needs a second window often needs a
+// third. The words of a frame are not read in order, so a window begins a little early.
 constexpr std::size_t kFirstWindowBytes = 16384;
-constexpr std::size_t kMaxWindowBytes = std::size_t{1} << 18U;
+constexpr std::size_t kWindowBytes = 65536;
 constexpr std::uint64_t kWindowLead = 512;
 constexpr unsigned kMaxWindows = 256;  // of one sample; a reader may give less
 
@@ -41,9 +41,7 @@ bool UnwindWalk::read_live(std::uint64_t address, std::uint64_t& value) {
   if (!is_in_window()) {
     if (++windows_ > kMaxWindows) return false;
     std::vector<std::byte>& window = unwinder_.live_bytes_;
-    const std::size_t bytes =
-        live_size_ == 0 ? kFirstWindowBytes : std::min(window.size() * 4, kMaxWindowBytes);
-    window.resize(bytes);
+    window.resize(windows_ == 1 ? kFirstWindowBytes : kWindowBytes);
     live_start_ = Address{std::max(address - std::min(kWindowLead, address % 4096), sp_ & ~std::uint64_t{7})};
     if (live_start_.value > address) live_start_ = Address{address};
     live_size_ = std::min(live_->read(live_start_, window), window.size());
