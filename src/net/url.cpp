@@ -31,6 +31,7 @@ bool read_authority(std::string_view text, Url& url) {
     url.host = text.substr(1, end - 1);
     text.remove_prefix(end + 1);
     if (!std::all_of(url.host.begin(), url.host.end(), is_ipv6_character)) return false;
+    if (url.host.find(':') == std::string::npos) return false;  // a name needs no brackets
   } else {
     url.host = text.substr(0, text.find(':'));
     text.remove_prefix(url.host.size());
@@ -38,7 +39,8 @@ bool read_authority(std::string_view text, Url& url) {
   }
   if (url.host.empty() || url.host.size() > 255) return false;
   if (text.empty()) return true;
-  text.remove_prefix(1);  // the colon
+  if (!text.starts_with(':')) return false;
+  text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), url.port);
   return error == std::errc{} && end == text.data() + text.size() && url.port != 0;
 }

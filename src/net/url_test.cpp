@@ -28,7 +28,7 @@ TEST(Url, IsRefusedWhenItCouldBreakARequest) {
   for (const char* text :
        {"", "http://", "ftp://a/", "file:///etc/passwd", "http://a:0/", "http://a:65536/", "http://a:x/",
         "http://a b/", "http://a/b c", "http://a/b\r\nHost: c", "http://[::1/", "http://[/]/",
-        "http://name:secret@host/", "http:/a", "http://a:/"}) {
+        "http://[a%b]/", "http://[::1]x80/", "http://name:secret@host/", "http:/a", "http://a:/"}) {
     EXPECT_FALSE(Url::parse(text).ok()) << text;
   }
   EXPECT_EQ(Url::parse("http://name:secret@host/").error().message.find("secret"), std::string::npos);

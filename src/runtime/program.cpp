@@ -1,8 +1,11 @@
 #include "runtime/program.hpp"
 
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <string_view>
@@ -26,6 +29,37 @@ Error cannot_limit(const std::string& program, Error error) {
   error.message = fmt::format("cannot run {}: {}", program, error.message);
   return error;
 }
+
+// The two signals that the C library uses itself and hides from sigaction(). Its first thread puts a handler
+// in the place of "ignored", which exec would turn into the default: a change that the target could see.
+class HiddenSignals {
+ public:
+  HiddenSignals() {
+    for (std::size_t i = 0; i < were_ignored_.size(); ++i) {
+      KernelAction action;
+      were_ignored_[i] = ::syscall(SYS_rt_sigaction, kFirst + i, nullptr, &action, sizeof action.mask) == 0 &&
+                         action.handler == SIG_IGN;
+    }
+  }
+  void restore() const {
+    KernelAction ignore;
+    ignore.handler = SIG_IGN;
+    for (std::size_t i = 0; i < were_ignored_.size(); ++i)
+      if (were_ignored_[i]) ::syscall(SYS_rt_sigaction, kFirst + i, &ignore, nullptr, sizeof ignore.mask);
+  }
+
+ private:
+  static constexpr std::size_t kFirst = 32;
+  struct KernelAction {
+    void (*handler)(int) = nullptr;
+    unsigned long flags = 0;
+    void (*restorer)() = nullptr;
+    std::uint64_t mask = 0;
+  };
+  std::array<bool, 2> were_ignored_{};
+};
+
+const HiddenSignals at_start;  // before any thread
 
 }  // namespace
 
@@ -54,6 +88,7 @@ Error exec_program(const std::vector<std::string>& program) {
   std::vector<char*> arguments;
   for (const std::string& argument : program) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
+  at_start.restore();
   ::execvp(arguments[0], arguments.data());
   return errno_error(errno, "cannot run " + program[0]);
 }
