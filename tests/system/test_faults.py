@@ -124,7 +124,6 @@ class Faults(harness.SystemTest):
     def assert_goes_on(self, service, harm):
         """Does harm to the worker; another one takes over."""
         service.wait_for_profiles(1)
-        time.sleep(0.5)  # it is told as sent a moment after it is there; a worker that ends in between tells it twice
         harm(service.worker)
         worker = service.wait_for_worker(after=service.worker)
         service.wait_for_profiles(2)
