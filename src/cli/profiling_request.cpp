@@ -61,11 +61,11 @@ void choose_cadence(const Options& options, ProfilingRequest& request) {
     }
     return;
   }
-  session.period = std::chrono::seconds(options.upload_period_seconds);
-  pace_naming(session.naming, *session.period);
+  session.periods.length = std::chrono::seconds(options.upload_period_seconds);
+  pace_naming(session.naming, *session.periods.length);
   if (options.cpu_duration_seconds.value_or(options.upload_period_seconds) == options.upload_period_seconds)
     return;
-  session.window = std::chrono::seconds(*options.cpu_duration_seconds);
+  session.periods.window = std::chrono::seconds(*options.cpu_duration_seconds);
   request.collecting.has_pauses = true;
 }
 
@@ -160,7 +160,7 @@ std::string start_line(const Options& options, Pid target, const std::string& pl
 
 std::string period_line(const Summary& before, const Summary& after) {
   return fmt::format("a period of {:.1f} s ends: {} samples, {} lost",
-                     std::chrono::duration<double>(after.looked_at - before.looked_at).count(),
+                     std::chrono::duration<double>(after.observed - before.observed).count(),
                      with_thousands(after.stacks - before.stacks),
                      with_thousands(after.collector.lost_records - before.collector.lost_records));
 }
@@ -177,21 +177,21 @@ void tell_of_the_run(const Options& options, const Journal& journal,
     if (!has_own_end) return;
     for (const std::string& notice : options.notices) journal.say(LogLevel::notice, notice);
   };
-  const bool has_progress = static_cast<bool>(request.session.on_progress);
+  const bool has_progress = static_cast<bool>(request.session.observer.on_progress);
   request.say_summary = [=, quiet = options.quiet](const Summary& summary) {
     std::fflush(stdout);
-    if (shows_summary && (!quiet || summary.outcome.first_error)) {
+    if (shows_summary && (!quiet || summary.exported.first_error)) {
       std::string text = render_summary(summary);
       if (!answer->empty()) text += "\n" + *answer;
-      if (summary.outcome.sent > 0) text += next_step(options, summary.output);
+      if (summary.sent > 0) text += next_step(options, summary.output);
       say_text(text, has_progress ? "\r\033[K" : fresh_line());
     }
     if (!has_own_end) return;
     for (const std::string& notice : summary.notices) journal.say(LogLevel::informational, notice);
-    journal.say(summary.outcome.failed > 0 ? LogLevel::error : LogLevel::notice, end_line(summary));
+    journal.say(summary.failed > 0 ? LogLevel::error : LogLevel::notice, end_line(summary));
   };
-  request.session.on_period = [journal, send = metrics_reporter(options, journal)](const Summary& before,
-                                                                                   const Summary& after) {
+  request.session.observer.on_period = [journal, send = metrics_reporter(options, journal)](
+                                           const Summary& before, const Summary& after) {
     journal.say(LogLevel::debug, period_line(before, after));
     if (send) send(before, after);
   };
@@ -238,20 +238,21 @@ ProfilingRequest make_profiling_request(const Options& options) {
     request.session.notices.push_back(std::move(kept));
   request.session.service = options.service;
   choose_cadence(options, request);
-  if (options.duration_seconds) request.session.duration = std::chrono::seconds(*options.duration_seconds);
+  if (options.duration_seconds)
+    request.session.periods.duration = std::chrono::seconds(*options.duration_seconds);
   if (options.show_samples) {
     const NamerOptions& naming = request.session.naming;
     auto names = std::make_shared<FrameNames>(naming.is_enabled, naming.cache_folder);
-    request.session.on_sample = [names](const SampleEvent& sample, const BuiltStack& stack,
-                                        const ProcessTable& processes, const FileRegistry& files) {
+    request.session.observer.on_sample = [names](const SampleEvent& sample, const BuiltStack& stack,
+                                                 const ProcessTable& processes, const FileRegistry& files) {
       const std::string line = printable_lines(sample_line(sample, stack, processes, files, *names));
       std::fwrite(line.data(), 1, line.size(), stdout);
     };
   }
   if (!options.record_stack_case.empty())
-    request.session.on_stack = stack_case_recorder(options.record_stack_case);
+    request.session.observer.on_stack = stack_case_recorder(options.record_stack_case);
   if (is_in_front && !options.quiet && may_draw_progress(!options.program.empty(), target_of(options)))
-    request.session.on_progress = print_progress;
+    request.session.observer.on_progress = print_progress;
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
   request.privileges = privilege_limits(options);
@@ -267,7 +268,7 @@ ProfilingRequest make_profiling_request(const Options& options) {
       *answer = answer_text(profile, terminal_width(STDERR_FILENO), wants_color(STDERR_FILENO));
     };
   }
-  request.session.say_notice = request.say_notice;
+  request.session.observer.say_notice = request.say_notice;
   const Voice voice{request.say_error, request.say_notice,
                     [journal](const std::string& text) { journal.say(LogLevel::debug, text); }, on_written};
   request.make_destination = [options, stamp, voice, directory = working_directory()](Pid target,
@@ -279,10 +280,10 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.exit_timeout = std::chrono::seconds(options.exit_timeout_seconds);
   tell_of_the_run(options, journal, answer, request);
   request.has_fault_info = options.fault_info;
-  request.session.max_memory = static_cast<std::uint64_t>(options.max_memory_mib) << 20U;
-  request.session.max_cpu = static_cast<double>(options.max_cpu_percent.value_or(0)) / 100;
-  if (request.session.period)
-    request.session.periods_per_worker = static_cast<std::uint64_t>(options.worker_period);
+  request.session.limits.memory = static_cast<std::uint64_t>(options.max_memory_mib) << 20U;
+  request.session.limits.cpu = static_cast<double>(options.max_cpu_percent.value_or(0)) / 100;
+  if (request.session.periods.length)
+    request.session.periods.per_worker = static_cast<std::uint64_t>(options.worker_period);
   return request;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/turns.hpp"
 #include "elf/elf_file.hpp"
 #include "elf/load.hpp"
 #include "elf/scratch.hpp"
@@ -44,8 +45,7 @@ class ZlibDecoder {
 
   Result<Progress> next(std::span<std::byte> output) {
     if (!is_ready_) return make_error(ErrorCode::exhausted, "unpack section: zlib did not start");
-    const std::size_t given = std::min(input_.size(), kMostAtOnce);
-    output = output.first(std::min(output.size(), kMostAtOnce));
+    const std::size_t given = std::min(input_.size(), kMostInput);
     stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input_.data()));
     stream_.avail_in = static_cast<uInt>(given);
     stream_.next_out = reinterpret_cast<Bytef*>(output.data());
@@ -59,7 +59,7 @@ class ZlibDecoder {
   }
 
  private:
-  static constexpr std::size_t kMostAtOnce = std::size_t{1} << 30U;  // zlib counts in 32 bits
+  static constexpr std::size_t kMostInput = std::size_t{1} << 30U;  // zlib counts in 32 bits
 
   std::span<const std::byte> input_;
   z_stream stream_{};
@@ -92,12 +92,14 @@ class ZstdDecoder {
 template <typename Decoder>
 Result<void> unpack_with(Decoder decoder, std::uint64_t size, std::span<std::byte> buffer,
                          const Scratch::Append& take) {
+  constexpr std::uint64_t kMostAtOnce = std::uint64_t{256} << 10U;
   for (std::uint64_t done = 0;;) {
     const std::size_t at = done % buffer.size();
-    const auto room = buffer.subspan(at, std::min<std::uint64_t>(buffer.size() - at, size - done));
+    const auto room = buffer.subspan(at, std::min({buffer.size() - at, size - done, kMostAtOnce}));
     const Progress progress = TRY(decoder.next(room));
     TRY(take(room.first(progress.written)));
     done += progress.written;
+    rest_point();
     if (progress.is_end && done == size) return {};
     if (progress.is_end || (progress.written == 0 && progress.read == 0))
       return make_error(ErrorCode::corrupt, "unpack section: it ends after {} of {} bytes", done, size);

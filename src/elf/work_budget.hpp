@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/turns.hpp"
 #include "elf/read_limits.hpp"
 
 namespace ddprof {
@@ -27,6 +28,7 @@ class WorkBudget {
   // False when there is nothing left.
   bool spend(std::uint64_t work) {
     left_ -= std::min(left_, work);
+    rest_point_among_many();
     return left_ != 0;
   }
   [[nodiscard]] bool is_spent() const { return left_ == 0; }

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/turns.hpp"
+
 namespace ddprof {
 
 namespace {
@@ -54,10 +56,11 @@ Result<std::string> gzip(std::string_view bytes, int level) {
   int state = Z_OK;
   while (state != Z_STREAM_END) {
     stream.next_in = as_input(bytes.data());
-    stream.avail_in = chunk_of(bytes.size());
+    stream.avail_in = static_cast<uInt>(std::min(bytes.size(), kChunk));
     stream.next_out = reinterpret_cast<Bytef*>(out.data()) + written;
     stream.avail_out = chunk_of(out.size() - written);
     const uInt given = stream.avail_in, room = stream.avail_out;
+    rest_point();
     state = deflate(&stream, given == bytes.size() ? Z_FINISH : Z_NO_FLUSH);
     if (state != Z_OK && state != Z_STREAM_END)
       return make_error(ErrorCode::failed, "gzip: zlib error {}", state);

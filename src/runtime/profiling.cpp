@@ -93,8 +93,8 @@ SessionOptions session_options(const PreparedProfiling& prepared, const Target& 
         "kernel.perf_event_paranoid <= 1 with kernel.kptr_restrict 0");
   options.target = target;
   // Whoever is not the target's parent asks /proc.
-  if (!options.charged_cpu && prepared.charged) {
-    options.charged_cpu = [charged = prepared.charged](std::int64_t counted, bool) {
+  if (!options.charged_cpu.ask && prepared.charged) {
+    options.charged_cpu.ask = [charged = prepared.charged](std::int64_t counted, bool) {
       return charged->at(counted);
     };
   }

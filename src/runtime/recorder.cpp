@@ -153,9 +153,9 @@ void supervise_child(PreparedProfiling& prepared, const Target& target, Profilin
   if (!supervisor) return request.say_error(supervisor.error());
   Continuity& continuity = supervisor->shared().continuity;
   // Without a duration a session ends only when the target does.
-  const bool ends_with_target = !request.session.duration;
-  request.session.is_charge_exact = ends_with_target;
-  request.session.charged_cpu = [&continuity, ends_with_target](std::int64_t counted, bool is_final) {
+  const bool ends_with_target = !request.session.periods.duration;
+  request.session.charged_cpu.is_exact = ends_with_target;
+  request.session.charged_cpu.ask = [&continuity, ends_with_target](std::int64_t counted, bool is_final) {
     if (!is_final) return counted;
     return ends_with_target ? await_charge(continuity, counted) : counted;
   };

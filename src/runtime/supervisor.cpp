@@ -57,7 +57,7 @@ Supervisor::Supervisor(PreparedProfiling& prepared, const Target& target, const 
   // A worker looks at its memory once a second and then ends in order. The group is for when that is too
   // late.
   constexpr std::uint64_t kHeadroom = std::uint64_t{32} << 20U;
-  const std::uint64_t limit = request.session.max_memory;
+  const std::uint64_t limit = request.session.limits.memory;
   if (auto group = MemoryGroup::create(limit == 0 ? 0 : limit + limit / 2 + kHeadroom))
     memory_group_.emplace(std::move(*group));
 }
@@ -91,7 +91,7 @@ Result<void> Supervisor::start_worker() {
   shared_->farewell = SharedState::kNoFarewell;
   worker_started_ = monotonic_now();
   shared_->continuity.promise(worker_started_ + kStartPatience);
-  exported_before_ = shared_->continuity.legacy().sequence;
+  exported_before_ = shared_->continuity.handover().sequence;
   is_worker_gone_ = false;
   std::fflush(nullptr);
   const pid_t self = ::getpid();
@@ -231,7 +231,7 @@ Supervisor::End Supervisor::judge(int status) const {
 void Supervisor::note(const End& end) {
   shared_->continuity.ends[static_cast<std::size_t>(end.cause)]++;
   const bool has_failed = end.cause == WorkerEnd::crashed || end.cause == WorkerEnd::hung;
-  const bool has_exported = shared_->continuity.legacy().sequence > exported_before_;
+  const bool has_exported = shared_->continuity.handover().sequence > exported_before_;
   failures_ = !has_failed ? 0 : has_exported ? 1 : failures_ + 1;
   if (end.cause == WorkerEnd::memory)
     return request_.say_notice("the profiler's worker reached --max-memory; another one takes over");

@@ -104,7 +104,7 @@ void run_worker(PreparedProfiling& prepared, const Target& target, const Profili
   unblock_signals();
   if (request.cpu_affinity.empty()) stay_on_one_cpu();
   ask_for_short_turns();
-  limit_memory(request.session.max_memory);
+  limit_memory(request.session.limits.memory);
   raise_oom_score(kWorkerOomScore);
   if (request.has_fault_info) record_faults_in(shared.fault);
   survive_truncated_files();
@@ -122,15 +122,15 @@ void run_worker(PreparedProfiling& prepared, const Target& target, const Profili
           kHasSanitizer ? Result<void>() : enter_worker_sandbox(prepared.collector->needed_calls());
       !entered)
     options.notices.push_back("the profiler runs without a sandbox: " + entered.error().message);
-  options.continuity = &shared.continuity;
-  options.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };
+  options.worker.continuity = &shared.continuity;
+  options.worker.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };
   Session session(*prepared.collector, *prepared.destination, std::move(options));
   const Summary summary = session.run(inbox.any());
   if (::getppid() != supervisor) say_supervisor_is_gone(request);
   if (summary.ending != WorkerEnd::none)
     end_worker(shared, notes, kReplaceMe + static_cast<int>(summary.ending));
   request.say_summary(summary);
-  end_worker(shared, notes, summary.outcome.failed > 0 ? kExportsFailed : kWorkDone);
+  end_worker(shared, notes, summary.failed > 0 ? kExportsFailed : kWorkDone);
 }
 
 }  // namespace ddprof

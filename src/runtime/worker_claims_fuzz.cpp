@@ -35,10 +35,10 @@ void read_shared_memory(Bytes bytes) {
   for (std::size_t at = 0; !bytes.empty() && at < sizeof *shared; at += bytes.size())
     std::memcpy(reinterpret_cast<std::byte*>(shared.get()) + at, bytes.data(),
                 std::min(bytes.size(), sizeof *shared - at));
-  const ddprof::Legacy legacy =
-      ddprof::believed(shared->continuity.legacy(), ddprof::monotonic_now(), ddprof::monotonic_now());
-  shared->continuity.commit(legacy);
-  volatile std::size_t used = ddprof::describe(shared->fault).size() + legacy.has_children;
+  const ddprof::SessionHandover handover =
+      ddprof::believed(shared->continuity.handover(), ddprof::monotonic_now(), ddprof::monotonic_now());
+  shared->continuity.commit(handover);
+  volatile std::size_t used = ddprof::describe(shared->fault).size() + handover.has_children;
   used = used + static_cast<std::size_t>(shared->continuity.back_by().count());
 }
 

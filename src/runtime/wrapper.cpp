@@ -29,7 +29,7 @@ constexpr char kHintFollows = '\0';            // after the message of an error
 // The daemon keeps nothing of the user's but what it prints to, and that only if nobody waits for its end:
 // whoever reads our standard output through a pipe must see it end when the target ends.
 void let_go_of_the_users_descriptors(int keep, const ProfilingRequest& request) {
-  const bool keep_output = static_cast<bool>(request.session.on_sample);
+  const bool keep_output = static_cast<bool>(request.session.observer.on_sample);
   UniqueFd null = open_nothing();
   ::dup2(null.get(), STDIN_FILENO);
   for (int stream : {STDOUT_FILENO, STDERR_FILENO}) {
@@ -122,7 +122,7 @@ int run_wrapped(const std::vector<std::string>& program, ProfilingRequest reques
   }
   if (answer.starts_with(kReady)) {
     request.say_start(Pid{::getpid()}, answer.substr(kReady.size()));
-    if (::getpid() == 1 && !request.session.period) request.say_error(no_last_profile());
+    if (::getpid() == 1 && !request.session.periods.length) request.say_error(no_last_profile());
   } else {
     request.say_error(not_profiled(answer));
   }

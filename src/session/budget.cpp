@@ -1,6 +1,6 @@
 #include "session/budget.hpp"
 
-#include <time.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <sstream>
+#include <utility>
 
 #include "base/read_file.hpp"
 
@@ -22,6 +23,10 @@ constexpr double kMemorySeconds = 10;  // of the average: one export is no reaso
 constexpr Nanoseconds kSettling = 10s;
 constexpr double kRestoreBelow = 0.4;  // of the budget: twice the samples will still fit
 constexpr std::uint32_t kSlowest = 1024;
+
+constexpr Nanoseconds kBetweenChecks = 1s;
+constexpr Nanoseconds kBetweenShrinks = 30s;
+constexpr Nanoseconds kBetweenNotices = 10min;
 
 struct Memory {
   std::uint64_t resident = 0;
@@ -83,10 +88,32 @@ MemoryState judge_memory(std::uint64_t bytes, std::uint64_t limit) {
   return bytes < limit ? MemoryState::tight : MemoryState::exceeded;
 }
 
-Nanoseconds own_cpu_time() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+// Said when it begins and when it is over, but not each time where it comes and goes.
+std::string Budgets::notice(std::uint32_t before, std::uint32_t factor, Nanoseconds now) {
+  if (before == 1 && now >= next_notice_) {
+    next_notice_ = now + kBetweenNotices;
+    is_slowness_told_ = true;
+    return fmt::format("--max-cpu {:.0f} is reached: one of {} samples is taken", limits_.cpu * 100, factor);
+  }
+  if (factor == 1 && std::exchange(is_slowness_told_, false))
+    return "within --max-cpu again: every sample is taken";
+  return {};
+}
+
+Budgets::Steps Budgets::check(Nanoseconds now, Nanoseconds used_cpu,
+                              const std::function<std::uint64_t()>& memory) {
+  Steps steps;
+  if (now < next_check_) return steps;
+  next_check_ = now + kBetweenChecks;
+  const std::uint32_t before = cpu_.factor();
+  steps.slow_down = cpu_.update(now, used_cpu);
+  if (steps.slow_down) steps.notice = notice(before, *steps.slow_down, now);
+  const MemoryState state = judge_memory(memory(), limits_.memory);
+  if (state == MemoryState::fine) return steps;
+  steps.must_shrink = now >= next_shrink_;
+  steps.is_exceeded = !steps.must_shrink && state == MemoryState::exceeded;
+  if (steps.must_shrink) next_shrink_ = now + kBetweenShrinks;
+  return steps;
 }
 
 }  // namespace ddprof

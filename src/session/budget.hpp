@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "base/ids.hpp"
 
@@ -28,6 +30,12 @@ class CpuBudget {
   Nanoseconds settled_at_{};  // the effect of the last change shows from here on
 };
 
+// What the profiler may use.
+struct BudgetLimits {
+  double cpu = 0;            // share of one core; 0: any
+  std::uint64_t memory = 0;  // bytes; 0: any
+};
+
 enum class MemoryState : std::uint8_t { fine, tight, exceeded };
 
 // What is in memory of this process, files and rings included.
@@ -36,7 +44,30 @@ std::uint64_t resident_bytes();
 std::uint64_t own_memory_bytes();
 MemoryState judge_memory(std::uint64_t bytes, std::uint64_t limit);
 
-// CPU time of this process.
-Nanoseconds own_cpu_time();
+// Holds a worker to its limits: says once a second what is to be done.
+class Budgets {
+ public:
+  struct Steps {
+    std::optional<std::uint32_t> slow_down;  // take one of so many samples from now on
+    std::string notice;                      // for the user; empty: none
+    bool must_shrink = false;                // caches are to be given up
+    bool is_exceeded = false;                // that was not enough: another worker should go on
+  };
+
+  explicit Budgets(const BudgetLimits& limits) : limits_(limits), cpu_(limits.cpu) {}
+
+  // `memory` is asked for only when it is time to.
+  Steps check(Nanoseconds now, Nanoseconds used_cpu, const std::function<std::uint64_t()>& memory);
+  // One of so many samples is taken.
+  [[nodiscard]] std::uint32_t factor() const { return cpu_.factor(); }
+
+ private:
+  [[nodiscard]] std::string notice(std::uint32_t before, std::uint32_t factor, Nanoseconds now);
+
+  BudgetLimits limits_;
+  CpuBudget cpu_;
+  Nanoseconds next_check_{}, next_shrink_{}, next_notice_{};
+  bool is_slowness_told_ = false;
+};
 
 }  // namespace ddprof

@@ -50,6 +50,42 @@ TEST(CpuBudget, WithoutABudgetChangesNothing) {
   EXPECT_EQ(factor_after(budget, now, used, 1.0, 60), 1U);
 }
 
+TEST(Budgets, GiveUpCachesBeforeTheWorkerIsReplaced) {
+  Budgets budgets({.memory = 100});
+  const auto check = [&](Nanoseconds now, std::uint64_t memory) {
+    return budgets.check(now, 0s, [memory] { return memory; });
+  };
+  EXPECT_FALSE(check(1s, 50).must_shrink);
+  EXPECT_TRUE(check(2s, 120).must_shrink);
+  EXPECT_FALSE(check(2'500ms, 120).is_exceeded);  // once a second
+  const Budgets::Steps steps = check(3s, 120);
+  EXPECT_FALSE(steps.must_shrink);
+  EXPECT_TRUE(steps.is_exceeded);
+  EXPECT_FALSE(check(4s, 80).is_exceeded);  // it has helped
+  EXPECT_TRUE(check(33s, 80).must_shrink);  // half a minute later they may be large again
+}
+
+TEST(Budgets, SayThatTheyAreReachedAndNotEachTime) {
+  Budgets budgets({.cpu = 0.01});
+  Nanoseconds now{}, used{};
+  std::vector<std::string> said;
+  const auto work = [&](double usage, int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      now += 1s;
+      used += std::chrono::duration_cast<Nanoseconds>(1s * usage / budgets.factor());
+      const Budgets::Steps steps = budgets.check(now, used, [] { return std::uint64_t{0}; });
+      if (!steps.notice.empty()) said.push_back(steps.notice);
+    }
+  };
+  work(0.06, 60);
+  work(0, 120);
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_EQ(said[1], "within --max-cpu again: every sample is taken");
+  work(0.06, 60);  // within ten minutes
+  work(0, 120);
+  EXPECT_EQ(said.size(), 2U);
+}
+
 TEST(Memory, IsTightBeforeItIsExceeded) {
   EXPECT_EQ(judge_memory(10, 0), MemoryState::fine);
   EXPECT_EQ(judge_memory(70, 100), MemoryState::fine);

@@ -9,7 +9,7 @@
 #include "process/file_registry.hpp"
 #include "process/process_table.hpp"
 #include "profile/aggregator.hpp"
-#include "session/continuity.hpp"
+#include "session/periods.hpp"
 
 namespace ddprof {
 
@@ -28,17 +28,15 @@ struct ClosedPart {
 // Everything that naming, encoding and sending one period need, as values: it crosses to the finishing
 // thread.
 struct ClosedPeriod {
-  std::uint64_t sequence = 0;
+  PeriodTimes times;
   bool is_last = false;  // of the run
-  Nanoseconds start{}, end{};
   std::vector<ClosedPart> parts;
   std::vector<ProcessIdentity> processes;  // whose the samples are
   ProcessIdentity target;                  // what the target publishes of itself
   CodeFiles files;
   std::vector<CodeMapping> mappings;  // one per distinct piece of code
-  Nanoseconds unix_start{};
   std::vector<std::string> comments;
-  Legacy legacy;  // what holds once this period has left
+  SessionHandover handover;  // what holds once this period has left
 };
 
 }  // namespace ddprof

@@ -8,6 +8,7 @@
 
 #include "base/frame.hpp"
 #include "base/ids.hpp"
+#include "session/counters.hpp"
 #include "session/suspect_files.hpp"
 
 namespace ddprof {
@@ -16,17 +17,10 @@ namespace ddprof {
 enum class WorkerEnd : std::uint8_t { none, scheduled, memory, crashed, hung };
 inline constexpr std::size_t kWorkerEnds = 5;
 
-// Processes that were sampled and not looked into.
-struct ProcessCount {
-  std::uint64_t processes = 0;
-  std::uint64_t samples = 0;
-  std::int64_t cpu = 0;
-};
-
 // What has left the process so far, and what the next worker needs to go on from there.
-struct Legacy {
+struct SessionHandover {
   std::uint64_t sequence = 0;        // of the next period
-  std::int64_t started = 0;          // the run; monotonic nanoseconds, 0: nobody has run yet
+  std::int64_t started = 0;          // the run; monotonic nanoseconds, 0: no worker has run yet
   std::int64_t period_started = 0;   // where the next period begins
   std::int64_t unix_offset = 0;      // of the run's times from Unix time; 0: not known yet
   std::int64_t told_by_samples = 0;  // CPU time: see CpuAccount
@@ -34,42 +28,34 @@ struct Legacy {
   std::int64_t accounted = 0;
   std::int64_t sampled = 0;
   std::int64_t stolen_before = 0;  // the run
+  std::int64_t observed = 0;       // time that profiles cover
+  std::array<std::int64_t, kLosses> losses{};
+  std::array<std::uint64_t, kStopReasons> stopped{};
+  Counters counters;
   // Truths, in a type of which every byte is a value.
   std::uint8_t has_children = 0;
   std::uint8_t has_busy_root = 0;  // see IdleRoots
   std::uint8_t has_busy_child = 0;
-  // For the summary.
-  std::array<std::int64_t, kLosses> losses{};
-  std::int64_t looked_at = 0;
-  std::uint64_t stacks = 0;
-  std::uint64_t contexts = 0;
-  std::uint64_t contexts_over_budget = 0;
-  std::array<std::uint64_t, kStopReasons> stopped{};
-  ProcessCount excluded;
-  ProcessCount over_limit;
-  std::uint64_t lost_records = 0;
-  std::uint64_t throttled = 0;
-  std::uint64_t sent = 0;
-  std::uint64_t dropped = 0;
-  std::uint64_t failed = 0;
-  std::uint64_t spool_dropped = 0;
 };
-static_assert(std::is_trivially_copyable_v<Legacy>);
+static_assert(std::is_trivially_copyable_v<SessionHandover>);
 
-// What the next worker takes over of what an earlier one wrote, who parsed what strangers wrote and may have
-// been made to write anything: amounts that cannot be, or times that are still to come, leave the number of
-// the next period and nothing else. `latest_start` is of a period.
-[[nodiscard]] Legacy believed(const Legacy& legacy, Nanoseconds now, Nanoseconds latest_start);
+// What the next worker takes over of what an earlier one wrote, which parsed foreign bytes and may have been
+// made to write anything: amounts that cannot be, or times that are still to come, leave the number of the
+// next period and nothing else. `latest_start` is of a period.
+[[nodiscard]] SessionHandover believed(const SessionHandover& handover, Nanoseconds now,
+                                       Nanoseconds latest_start);
 
 // Memory that a supervisor shares with its workers, all zeroes at first. A worker may die at any instruction,
 // so what it leaves is written beside what it replaces and then made current in one step. It may also write
-// anything: whoever reads checks.
+// anything: readers check.
 class Continuity {
  public:
-  [[nodiscard]] Legacy legacy() const { return legacies_[current_.load(std::memory_order_acquire) & 1U]; }
-  void commit(const Legacy& legacy) {
+  [[nodiscard]] SessionHandover handover() const {
+    return handovers_[current_.load(std::memory_order_acquire) & 1U];
+  }
+  void commit(const SessionHandover& handover) {
     const std::uint32_t next = 1U - (current_.load(std::memory_order_relaxed) & 1U);
-    legacies_[next] = legacy;
+    handovers_[next] = handover;
     current_.store(next, std::memory_order_release);
   }
 
@@ -86,7 +72,7 @@ class Continuity {
   SuspectFiles suspects;
 
  private:
-  std::array<Legacy, 2> legacies_{};
+  std::array<SessionHandover, 2> handovers_{};
   std::atomic<std::uint32_t> current_{0};
   std::atomic<std::int64_t> back_by_{0};
 };

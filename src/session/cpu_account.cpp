@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "profile/estimates.hpp"
 #include "session/stolen_time.hpp"
 
@@ -12,53 +11,51 @@ namespace ddprof {
 
 using namespace std::chrono_literals;
 
-CpuAccount::CpuAccount(std::uint32_t event, std::uint32_t column, std::uint32_t estimate_column,
-                       const SessionOptions& options, Collector& collector, const ProcessTable& processes)
-    : event_(event),
+CpuAccount::CpuAccount(const Clocked& clocked, const CpuAccountOptions& options, Collector& collector,
+                       const ProcessTable& processes)
+    : clocked_(clocked),
       options_(options),
-      column_(column),
-      estimate_column_(estimate_column),
       collector_(collector),
       processes_(processes),
-      ledger_(options.events[event].sample_value(), collector.scope().samples_kernel()) {}
+      ledger_(clocked.period, collector.scope().samples_kernel()) {
+  if (options_.has_pauses) options_.charged.ask = nullptr;
+}
 
-void CpuAccount::start(std::span<const Pid> first) {
-  started_ = monotonic_now();
+void CpuAccount::start(std::span<const Pid> first, Nanoseconds now) {
+  started_ = now;
   stolen_before_ = stolen_time();
   for (const Pid pid : first) thread_times_.start_from(pid);
 }
 
-void CpuAccount::resume(const Legacy& legacy) {
-  stolen_before_ = legacy.stolen_before;
-  has_children_ = legacy.has_children;
-  estimated_before_ = legacy.told_by_estimates;
-  accounted_ = legacy.accounted;
-  totals_.sampled = legacy.sampled;
+void CpuAccount::resume(const SessionHandover& handover) {
+  stolen_before_ = handover.stolen_before;
+  has_children_ = handover.has_children;
+  estimated_before_ = handover.told_by_estimates;
+  accounted_ = handover.accounted;
+  totals_.sampled = handover.sampled;
   for (std::size_t loss = 0; loss < kLosses; ++loss) {
-    if (legacy.losses[loss] != 0) totals_.losses[static_cast<Loss>(loss)] = legacy.losses[loss];
+    if (handover.losses[loss] != 0) totals_.losses[static_cast<Loss>(loss)] = handover.losses[loss];
   }
-  const std::int64_t told = legacy.told_by_samples + legacy.told_by_estimates;
-  const std::int64_t untold = collector_.exact_total(event_).value_or(told) - told;
-  ledger_.resume(legacy.told_by_samples, std::max<std::int64_t>(0, untold));
+  const std::int64_t told = handover.told_by_samples + handover.told_by_estimates;
+  const std::int64_t untold = collector_.exact_total(clocked_.event).value_or(told) - told;
+  ledger_.resume(handover.told_by_samples, std::max<std::int64_t>(0, untold));
   thread_times_.start_late();
 }
 
-void CpuAccount::bequeath(Legacy& legacy) const {
-  legacy.stolen_before = stolen_before_;
-  legacy.has_children = has_children_;
-  legacy.told_by_samples = ledger_.explained();
-  legacy.told_by_estimates = estimated_before_;
-  legacy.accounted = accounted_;
-  legacy.sampled = totals_.sampled;
-  for (const auto& [loss, value] : totals_.losses) legacy.losses[static_cast<std::size_t>(loss)] = value;
+void CpuAccount::hand_over(SessionHandover& handover) const {
+  handover.stolen_before = stolen_before_;
+  handover.has_children = has_children_;
+  handover.told_by_samples = ledger_.explained();
+  handover.told_by_estimates = estimated_before_;
+  handover.accounted = accounted_;
+  handover.sampled = totals_.sampled;
+  for (const auto& [loss, value] : totals_.losses) handover.losses[static_cast<std::size_t>(loss)] = value;
 }
 
-void CpuAccount::slow_down(std::uint32_t factor) {
-  ledger_.set_period(options_.events[event_].sample_value() * factor);
-}
+void CpuAccount::slow_down(std::uint32_t factor) { ledger_.set_period(clocked_.period * factor); }
 
 void CpuAccount::add(const SampleEvent& sample) {
-  if (sample.event != event_) return;
+  if (sample.event != clocked_.event) return;
   totals_.sampled += sample.value;
   if (sample.is_estimate) {
     estimated_ += sample.value;
@@ -68,7 +65,7 @@ void CpuAccount::add(const SampleEvent& sample) {
 }
 
 void CpuAccount::add(const TaskTotalEvent& event) {
-  if (event.event == event_ && thread_times_.knows_beginning(event.tid))
+  if (event.event == clocked_.event && thread_times_.knows_beginning(event.tid))
     ledger_.add_task_total({event.pid, event.tid}, event.value);
   thread_times_.end(event.tid);
 }
@@ -79,18 +76,18 @@ void CpuAccount::add(const ThrottleEvent& event) {
 }
 
 void CpuAccount::refresh_charge(Nanoseconds now) {
-  if (!options_.charged_cpu || options_.is_charge_exact || now < next_charge_) return;
+  if (!options_.charged.ask || options_.charged.is_exact || now < next_charge_) return;
   next_charge_ = now + std::max<Nanoseconds>(1s, (now - started_) / 8);
-  if (auto counted = collector_.exact_total(event_)) options_.charged_cpu(*counted, false);
+  if (auto counted = collector_.exact_total(clocked_.event)) options_.charged.ask(*counted, false);
 }
 
 void CpuAccount::find_exact_total(bool is_final) {
-  totals_.exact = collector_.exact_total(event_);
-  if (!totals_.exact || !options_.charged_cpu) return;
+  totals_.exact = collector_.exact_total(clocked_.event);
+  if (!totals_.exact || !options_.charged.ask) return;
   // Counters do not see the very start and end of a task, and count what a hypervisor or an interrupt stole;
   // what was charged is the truth, if nobody is missing in it: children that live, or for whom nobody waited.
   const std::int64_t counted = *totals_.exact;
-  const std::int64_t charged = options_.charged_cpu(counted, is_final);
+  const std::int64_t charged = options_.charged.ask(counted, is_final);
   const std::int64_t deficit = counted - charged;
   constexpr std::int64_t kNoise = 200;  // half a percent
   const bool may_lack_children = has_children_ && deficit > counted / kNoise;
@@ -103,7 +100,7 @@ void CpuAccount::add_entries(const std::vector<CpuLedger::Entry>& entries, Aggre
   for (const CpuLedger::Entry& entry : entries) {
     Frame frame{.kind = FrameKind::accounted, .loss = entry.loss};
     ThreadKey thread{entry.thread.pid, entry.thread.tid, processes_.incarnation_of(entry.thread.pid)};
-    aggregator.add(thread, {&frame, 1}, {{column_, entry.value}});
+    aggregator.add(thread, {&frame, 1}, {{clocked_.column, entry.value}});
     totals_.losses[entry.loss] += entry.value;
   }
 }
@@ -119,8 +116,8 @@ std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_fina
   std::vector<CpuLedger::ThreadTotal> living;
   bool needs_living = is_final || ledger_.unexplained(told_by_tasks) > 0;
   // What /proc says of a thread includes the pauses: then the rest is told by process.
-  if (needs_living && estimated_ == 0 && !options_.window) living = thread_times_.read(processes_);
-  const Pid root = options_.target.root();
+  if (needs_living && estimated_ == 0 && !options_.has_pauses) living = thread_times_.read(processes_);
+  const Pid root = options_.root;
   ThreadKey rest{root, static_cast<Tid>(to_int(root))};
   add_entries(ledger_.close_living(told_by_tasks, living, rest, is_final), aggregator);
   estimated_before_ += estimate;
@@ -130,12 +127,12 @@ std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_fina
 // Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was
 // charged. Shares stay what they are; the sum is what the kernel says.
 void CpuAccount::take_back_excess(AggregatedProfile& profile) {
-  std::int64_t sum = column_sum(profile, column_);
+  std::int64_t sum = column_sum(profile, clocked_.column);
   if (totals_.exact) {
     std::int64_t charged = *totals_.exact - accounted_;
     constexpr std::int64_t kTolerance = 200;  // half a percent is the noise of the last period
     if (charged > 0 && sum > charged + charged / kTolerance) {
-      scale_column(profile, column_, charged);
+      scale_column(profile, clocked_.column, charged);
       ledger_.take_back(sum - charged);
       sum = charged;
     }
@@ -148,7 +145,7 @@ AggregatedProfile CpuAccount::close(Aggregator& aggregator, Nanoseconds begin, N
   find_exact_total(is_final);
   std::int64_t estimate = totals_.exact ? add_unsampled_time(aggregator, is_final) : estimated_;
   AggregatedProfile profile = aggregator.take(begin, end);
-  fold_estimates(profile, estimate_column_, column_, estimate);
+  fold_estimates(profile, clocked_.estimate_column, clocked_.column, estimate);
   take_back_excess(profile);
   thread_times_.forget_ended();
   estimated_ = 0;

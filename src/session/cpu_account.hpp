@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -10,10 +11,23 @@
 #include "profile/aggregator.hpp"
 #include "profile/cpu_ledger.hpp"
 #include "session/continuity.hpp"
-#include "session/session_options.hpp"
 #include "session/thread_times.hpp"
 
 namespace ddprof {
+
+// CPU time that the kernel has charged to the target, where it can be asked for.
+struct ChargedCpu {
+  std::function<std::int64_t(std::int64_t counted, bool is_final)> ask{};  // given what the collector counted
+  // It is known to the microsecond when the target has ended. If not, it is asked for now and then, so that
+  // the last answer is fresh by then.
+  bool is_exact = false;
+};
+
+struct CpuAccountOptions {
+  Pid root{};               // what cannot be told by thread is told here
+  bool has_pauses = false;  // what the kernel charges goes on in them: it is not asked for
+  ChargedCpu charged{};
+};
 
 // Makes the CPU values of every profile add up to what the kernel charged to the target: it hears of each
 // event, and when a period closes adds the time that no sample stands for, under its thread and by its cause.
@@ -25,16 +39,21 @@ class CpuAccount {
     std::map<Loss, std::int64_t> losses;
   };
 
-  // `event` is the position of the clock among the events, the columns are those of its time and of the
-  // estimates of it. The options outlive the account.
-  CpuAccount(std::uint32_t event, std::uint32_t column, std::uint32_t estimate_column,
-             const SessionOptions& options, Collector& collector, const ProcessTable& processes);
+  struct Clocked {                      // by what CPU time is measured
+    std::uint32_t event = 0;            // the position of the clock among the events
+    std::uint32_t column = 0;           // of its time
+    std::uint32_t estimate_column = 0;  // of estimates of it
+    std::int64_t period = 0;            // that a sample stands for
+  };
+
+  CpuAccount(const Clocked& clocked, const CpuAccountOptions& options, Collector& collector,
+             const ProcessTable& processes);
 
   // `first` are the processes that are there already.
-  void start(std::span<const Pid> first);
+  void start(std::span<const Pid> first, Nanoseconds now);
   // Goes on where an earlier worker stopped, whether it meant to or not.
-  void resume(const Legacy& legacy);
-  void bequeath(Legacy& legacy) const;
+  void resume(const SessionHandover& handover);
+  void hand_over(SessionHandover& handover) const;
   // From now on a sample stands for so many times the period that was asked for.
   void slow_down(std::uint32_t factor);
   void add(const SampleEvent& sample);
@@ -64,9 +83,8 @@ class CpuAccount {
   std::int64_t add_unsampled_time(Aggregator& aggregator, bool is_final);
   void take_back_excess(AggregatedProfile& profile);
 
-  std::uint32_t event_;
-  const SessionOptions& options_;
-  std::uint32_t column_, estimate_column_;
+  Clocked clocked_;
+  CpuAccountOptions options_;
   Collector& collector_;
   const ProcessTable& processes_;
   CpuLedger ledger_;

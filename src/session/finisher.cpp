@@ -1,7 +1,8 @@
 #include "session/finisher.hpp"
 
-#include <algorithm>
 #include <utility>
+
+#include "base/turns.hpp"
 
 namespace ddprof {
 
@@ -10,7 +11,7 @@ void Finisher::post_period(ClosedPeriod period) {
     std::lock_guard lock(mutex_);
     if (queue_.size() >= kQueueLength) {
       queue_.pop_front();
-      outcome_.dropped++;
+      dropped_++;
     }
     queue_.push_back(std::move(period));
   }
@@ -19,11 +20,11 @@ void Finisher::post_period(ClosedPeriod period) {
 }
 
 void Finisher::finish() {
-  ThreadPace::set_rest(0);  // somebody waits for the end
+  Turns::set_rest(0);  // the end is waited for
   if (!thread_.joinable()) return;
   std::unique_lock lock(mutex_);
   is_finishing_ = true;
-  if (is_delivering_) begin_last_patience();
+  if (is_sending_) begin_last_patience();
   changed_.notify_all();
   while (!is_done_) {
     if (!give_up_at_) {
@@ -34,24 +35,40 @@ void Finisher::finish() {
   }
   const bool is_late = !is_done_;
   lock.unlock();
-  if (is_late) destination_.give_up();
+  if (is_late) work_.give_up();
   thread_.join();
 }
 
 void Finisher::begin_last_patience() {
-  if (!give_up_at_) give_up_at_ = Clock::now() + last_patience_;
+  if (!give_up_at_) give_up_at_ = std::chrono::steady_clock::now() + last_patience_;
 }
 
-Finisher::Outcome Finisher::outcome() const {
+void Finisher::begin_sending() {
+  {
+    std::lock_guard lock(mutex_);
+    is_sending_ = true;
+    if (is_finishing_) begin_last_patience();
+  }
+  changed_.notify_all();
+}
+
+void Finisher::end_sending() {
   std::lock_guard lock(mutex_);
-  Outcome outcome = outcome_;
-  outcome.queued = queue_.size();
-  outcome.delivery = destination_.counters();
-  return outcome;
+  is_sending_ = false;
+}
+
+std::uint64_t Finisher::dropped() const {
+  std::lock_guard lock(mutex_);
+  return dropped_;
+}
+
+std::size_t Finisher::queued() const {
+  std::lock_guard lock(mutex_);
+  return queue_.size();
 }
 
 void Finisher::run() {
-  const ThreadPace pace;
+  const Turns turns;
   while (true) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !queue_.empty() || is_finishing_; });
@@ -60,47 +77,11 @@ void Finisher::run() {
       changed_.notify_all();
       return;
     }
-    ClosedPeriod period = std::move(queue_.front());
+    const ClosedPeriod period = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    send(period);
+    work_.finish(period);
   }
-}
-
-Result<Delivery> Finisher::deliver(const Batch& batch) {
-  {
-    std::lock_guard lock(mutex_);
-    is_delivering_ = true;
-    if (is_finishing_) begin_last_patience();
-  }
-  changed_.notify_all();
-  auto sent = destination_.send(batch);
-  std::lock_guard lock(mutex_);
-  is_delivering_ = false;
-  return sent;
-}
-
-void Finisher::send(const ClosedPeriod& period) {
-  if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(naming_);
-  const Nanoseconds cpu_before = namer_->cpu_time();
-  const Batch batch = namer_->name(period);
-  const Nanoseconds naming_cpu = namer_->cpu_time() - cpu_before;
-  auto sent = deliver(batch);
-  std::lock_guard lock(mutex_);
-  outcome_.naming_cpu += std::max(naming_cpu, Nanoseconds(0));
-  outcome_.modules = namer_->modules();
-  if (sent) {
-    outcome_.sent++;
-  } else {
-    outcome_.failed++;
-    if (!outcome_.first_error) outcome_.first_error = std::move(sent).error();
-  }
-  Legacy legacy = period.legacy;
-  legacy.sent += outcome_.sent;
-  legacy.failed += outcome_.failed;
-  legacy.dropped += outcome_.dropped;
-  legacy.spool_dropped += destination_.counters().dropped;
-  continuity_.commit(legacy);
 }
 
 }  // namespace ddprof

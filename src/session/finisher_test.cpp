@@ -5,6 +5,8 @@
 
 #include <future>
 
+#include "export/destination.hpp"
+
 namespace ddprof {
 namespace {
 
@@ -42,37 +44,55 @@ class PatientShelf final : public Destination {
 
 ClosedPeriod empty_period(std::uint64_t sequence) {
   ClosedPeriod period;
-  period.sequence = sequence;
+  period.times.sequence = sequence;
   return period;
 }
 
+// Sends to a destination, as a session does, without names.
+class Sender {
+ public:
+  explicit Sender(Destination& destination, std::chrono::milliseconds patience = Finisher::kLastPatience)
+      : finisher({.finish = [this, &destination](const ClosedPeriod& period) { send(destination, period); },
+                  .give_up = [&destination] { destination.give_up(); }},
+                 patience) {}
+
+  std::uint64_t sent = 0, failed = 0;
+  Finisher finisher;
+
+ private:
+  void send(Destination& destination, const ClosedPeriod& period) {
+    finisher.begin_sending();
+    ++(destination.send({.sequence = period.times.sequence}) ? sent : failed);
+    finisher.end_sending();
+  }
+};
+
 TEST(Finisher, EndsAlthoughAPeerHangs) {
   HungPeer peer;
-  Continuity continuity;
-  Finisher finisher(peer, {.is_enabled = false}, continuity, std::chrono::milliseconds(10));
-  for (std::uint64_t i = 0; i < 3; ++i) finisher.post_period(empty_period(i));
-  finisher.finish();
-  EXPECT_EQ(finisher.outcome().failed, 3U);
-  EXPECT_EQ(finisher.outcome().sent, 0U);
+  Sender sender(peer, std::chrono::milliseconds(10));
+  for (std::uint64_t i = 0; i < 3; ++i) sender.finisher.post_period(empty_period(i));
+  sender.finisher.finish();
+  EXPECT_EQ(sender.failed, 3U);
+  EXPECT_EQ(sender.sent, 0U);
 }
 
 TEST(Finisher, DropsTheOldestOfMoreThanFive) {
   HungPeer peer;
-  Continuity continuity;
-  Finisher finisher(peer, {.is_enabled = false}, continuity);
-  finisher.post_period(empty_period(0));
+  Sender sender(peer);
+  sender.finisher.post_period(empty_period(0));
   peer.is_asked.wait(false);  // one is on its way, the queue is empty
-  for (std::uint64_t i = 1; i <= Finisher::kQueueLength + 2; ++i) finisher.post_period(empty_period(i));
-  EXPECT_EQ(finisher.outcome().dropped, 2U);
+  for (std::uint64_t i = 1; i <= Finisher::kQueueLength + 2; ++i)
+    sender.finisher.post_period(empty_period(i));
+  EXPECT_EQ(sender.finisher.dropped(), 2U);
+  EXPECT_EQ(sender.finisher.queued(), Finisher::kQueueLength);
   peer.give_up();
 }
 
 TEST(Finisher, SendsAllInTheirOrderBeforeItEnds) {
   PatientShelf shelf;
-  Continuity continuity;
-  Finisher finisher(shelf, {.is_enabled = false}, continuity);
-  for (std::uint64_t i = 0; i < Finisher::kQueueLength; ++i) finisher.post_period(empty_period(i));
-  finisher.finish();
+  Sender sender(shelf);
+  for (std::uint64_t i = 0; i < Finisher::kQueueLength; ++i) sender.finisher.post_period(empty_period(i));
+  sender.finisher.finish();
   EXPECT_THAT(shelf.sequences, testing::ElementsAre(0, 1, 2, 3, 4));
   EXPECT_FALSE(shelf.was_given_up);
 }

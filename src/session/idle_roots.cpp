@@ -25,15 +25,15 @@ void IdleRoots::add_other(Pid pid) {
   if (!has_busy_root_ && children_.size() < kMaxChildren) children_.insert(to_int(pid));
 }
 
-void IdleRoots::resume(const Legacy& legacy) {
-  is_first_worker_ = legacy.sequence == 0;
-  has_busy_root_ = legacy.has_busy_root;
-  has_busy_child_ = legacy.has_busy_child;
+void IdleRoots::resume(const SessionHandover& handover) {
+  is_first_worker_ = handover.sequence == 0;
+  has_busy_root_ = handover.has_busy_root;
+  has_busy_child_ = handover.has_busy_child;
 }
 
-void IdleRoots::bequeath(Legacy& legacy) const {
-  legacy.has_busy_root = has_busy_root_;
-  legacy.has_busy_child = has_busy_child_;
+void IdleRoots::hand_over(SessionHandover& handover) const {
+  handover.has_busy_root = has_busy_root_;
+  handover.has_busy_child = has_busy_child_;
 }
 
 std::string IdleRoots::notice() const {

@@ -25,8 +25,8 @@ class IdleRoots {
   void add(Pid pid) {
     if (pid != last_ && !roots_.empty()) add_other(pid);
   }
-  void resume(const Legacy& legacy);
-  void bequeath(Legacy& legacy) const;
+  void resume(const SessionHandover& handover);
+  void hand_over(SessionHandover& handover) const;
 
   // Empty when there is nothing to tell.
   [[nodiscard]] std::string notice() const;

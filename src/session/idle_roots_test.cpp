@@ -35,19 +35,19 @@ TEST(IdleRoots, SaysNothingOfTheWholeHostOrOfAProgramThatWeStarted) {
 }
 
 TEST(IdleRoots, RemembersWhatAnEarlierWorkerSaw) {
-  Legacy legacy;
+  SessionHandover handover;
   IdleRoots first({kMaster});
-  first.resume(legacy);
+  first.resume(handover);
   first.add(Pid{13});
-  first.bequeath(legacy);
-  legacy.sequence = 3;
+  first.hand_over(handover);
+  handover.sequence = 3;
   IdleRoots second({kMaster});
-  second.resume(legacy);
+  second.resume(handover);
   EXPECT_EQ(second.notice(), "process 12 was idle: all samples are of processes that it started");
   second.add(kMaster);
-  second.bequeath(legacy);
+  second.hand_over(handover);
   IdleRoots third({kMaster});
-  third.resume(legacy);
+  third.resume(handover);
   third.add(Pid{13});
   EXPECT_EQ(third.notice(), "");
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/turns.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 #include "session/moment_table.hpp"
@@ -117,7 +118,7 @@ void add_times(const ClosedPeriod& period, const MomentTable& moments, std::uint
   if (times.empty()) return;
   sample.times.reserve(times.size());
   for (const Nanoseconds time : times)
-    sample.times.push_back((period.unix_start + (time - period.start)).count());
+    sample.times.push_back((period.times.unix_start + (time - period.times.start)).count());
   const std::int64_t counted = sample.values.front();
   sample.events =
       static_cast<std::uint32_t>(std::clamp(counted, static_cast<std::int64_t>(times.size()), kMostEvents));
@@ -151,6 +152,7 @@ void add_samples(const ClosedPeriod& period, const ClosedPart& part,
     }
     add_times(period, moments, i, sample);
     builder.add_sample(std::move(sample));
+    rest_point_among_many();
   }
 }
 
@@ -164,8 +166,8 @@ void add_header(const ClosedPeriod& period, const ClosedPart& part, ProfileBuild
   profile.period_type = builder.value_type(part.period_type, part.period_unit);
   profile.period = part.period;
   profile.default_value_type = builder.intern(part.default_column);
-  profile.time_ns = period.unix_start.count();
-  profile.duration_ns = (period.end - period.start).count();
+  profile.time_ns = period.times.unix_start.count();
+  profile.duration_ns = (period.times.end - period.times.start).count();
   for (const std::string& comment : period.comments) profile.comments.push_back(builder.intern(comment));
 }
 
@@ -243,6 +245,10 @@ std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, cons
                                                 ProfileBuilder& builder) {
   LocationTable locations(period, builder);
   for (const FileId program : programs_by_value(part)) locations.add_program(program);
+  for (const Frame& frame : part.profile.frames) {  // what takes long, before anything is locked
+    names_.name(frame, period.files[frame.file].get());
+    rest_point();
+  }
   std::optional<SourceReader::Known> known;
   if (sources_) known.emplace(sources_->known());
   const SourceReader::Known* sources = known ? &*known : nullptr;
@@ -269,10 +275,10 @@ Batch Namer::name(const ClosedPeriod& period) {
     add_samples(period, part, add_locations(period, part, builders[at]), builders[at]);
     add_header(period, part, builders[at]);
   }
-  Batch batch{.sequence = period.sequence,
+  Batch batch{.sequence = period.times.sequence,
               .is_last = period.is_last,
-              .start = period.unix_start,
-              .end = period.unix_start + (period.end - period.start),
+              .start = period.times.unix_start,
+              .end = period.times.unix_start + (period.times.end - period.times.start),
               .processes = period.processes,
               .target = period.target};
   for (std::size_t at = 0; at < builders.size(); ++at) {

@@ -21,7 +21,7 @@ struct NamerOptions {
   std::string cache_folder;       // what is expensive to read is kept there for other runs; empty: nowhere
   std::chrono::milliseconds patience{10'000};  // for debug information: an export waits no longer for it
   FileGuard guard{};                           // for the files that are read
-  unsigned rest = 0;  // as many times as long as they have worked, naming and sending rest: see ThreadPace
+  unsigned rest = 0;  // as many times as long as they have worked, naming and sending rest: see Turns
 };
 
 // Where the names of one file came from, for people.

@@ -17,9 +17,10 @@ constexpr std::uint64_t kFirstSamples = 20;
 
 }  // namespace
 
-void Pace::note(std::uint64_t samples, std::uint64_t others) {
-  samples_ += samples;
-  pace_ = others > 0 ? kEventfulPace : std::min(pace_ * 2, samples > 0 ? kSamplingPace : kIdlePace);
+void Pace::update() {
+  samples_ += new_samples_;
+  pace_ = new_others_ > 0 ? kEventfulPace : std::min(pace_ * 2, new_samples_ > 0 ? kSamplingPace : kIdlePace);
+  new_samples_ = new_others_ = 0;
 }
 
 std::chrono::milliseconds Pace::wait(Nanoseconds now) const {

@@ -13,14 +13,16 @@ namespace ddprof {
 class Pace {
  public:
   void begin(Nanoseconds now) { began_ = now; }
-  // What the last look has brought.
-  void note(std::uint64_t samples, std::uint64_t others);
+  // One more event, and that there are no more for now.
+  void count(bool is_sample) { ++(is_sample ? new_samples_ : new_others_); }
+  void update();
   [[nodiscard]] std::chrono::milliseconds wait(Nanoseconds now) const;
 
  private:
   Nanoseconds began_{};
   std::chrono::milliseconds pace_{1};
   std::uint64_t samples_ = 0;
+  std::uint64_t new_samples_ = 0, new_others_ = 0;
 };
 
 }  // namespace ddprof

@@ -23,23 +23,23 @@ bool ProcessChoice::has_room_for(const Process& process) {
   return true;
 }
 
-ProcessChoice::Verdict ProcessChoice::judge(const SampleEvent& sample, bool is_cpu_time) {
-  if (!options_.is_whole_host) return Verdict::profiled;
+ProcessChoice::Choice ProcessChoice::choose(const SampleEvent& sample, bool is_cpu_time) {
+  if (!options_.is_whole_host) return Choice::profiled;
   Process& process = processes_.find_or_introduce(sample.pid);
-  Verdict verdict = Verdict::profiled;
+  Choice choice = Choice::profiled;
   if (is_excluded(process)) {
-    verdict = Verdict::excluded;
+    choice = Choice::excluded;
   } else if (!has_room_for(process)) {
-    verdict = Verdict::over_limit;
+    choice = Choice::over_limit;
   }
-  if (verdict == Verdict::profiled) {
+  if (choice == Choice::profiled) {
     processes_.identify(process);  // now: at the end of the period it may be gone
-    return verdict;
+    return choice;
   }
-  ProcessCount& count = verdict == Verdict::excluded ? excluded_ : over_limit_;
+  ProcessCount& count = choice == Choice::excluded ? excluded_ : over_limit_;
   count.samples++;
   if (is_cpu_time) count.cpu += sample.value;
-  return verdict;
+  return choice;
 }
 
 bool ProcessChoice::follows(Pid pid) {
@@ -49,11 +49,6 @@ bool ProcessChoice::follows(Pid pid) {
 void ProcessChoice::note_exit(Pid pid) {
   const Process* process = processes_.find(pid);
   if (process == nullptr || process->has_ended) followed_.erase(to_int(pid));
-}
-
-void ProcessChoice::resume(const ProcessCount& excluded, const ProcessCount& over_limit) {
-  excluded_ = excluded;
-  over_limit_ = over_limit;
 }
 
 void ProcessChoice::close_period() {

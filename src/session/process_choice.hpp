@@ -11,7 +11,7 @@
 #include "collect/collector.hpp"
 #include "process/process_filter.hpp"
 #include "process/process_table.hpp"
-#include "session/continuity.hpp"
+#include "session/counters.hpp"
 
 namespace ddprof {
 
@@ -19,7 +19,7 @@ namespace ddprof {
 // before anything is unwound. One target with all its descendants is always profiled.
 class ProcessChoice {
  public:
-  enum class Verdict : std::uint8_t {
+  enum class Choice : std::uint8_t {
     profiled,
     excluded,    // by a filter, once per incarnation
     over_limit,  // there is no room for one more, yet
@@ -32,12 +32,10 @@ class ProcessChoice {
   ProcessChoice(ProcessTable& processes, Options options)
       : processes_(processes), options_(std::move(options)) {}
 
-  Verdict judge(const SampleEvent& sample, bool is_cpu_time);
+  Choice choose(const SampleEvent& sample, bool is_cpu_time);
   // Whether its code may be needed. Opening files of what is excluded would be in vain.
   bool follows(Pid pid);
   void note_exit(Pid pid);
-  // What an earlier worker has counted.
-  void resume(const ProcessCount& excluded, const ProcessCount& over_limit);
   // Processes without a sample since the last call make room for others.
   void close_period();
 

@@ -5,7 +5,7 @@
 namespace ddprof {
 namespace {
 
-using Verdict = ProcessChoice::Verdict;
+using Choice = ProcessChoice::Choice;
 
 class ProcessChoiceTest : public ::testing::Test {
  protected:
@@ -16,8 +16,8 @@ class ProcessChoiceTest : public ::testing::Test {
     processes.exit(Pid{kFirst + pid}, Tid{kFirst + pid});
     choice->note_exit(Pid{kFirst + pid});
   }
-  Verdict judge(std::int32_t pid) {
-    return choice->judge({.pid = Pid{kFirst + pid}, .tid = Tid{kFirst + pid}, .value = 1000}, true);
+  Choice choose(std::int32_t pid) {
+    return choice->choose({.pid = Pid{kFirst + pid}, .tid = Tid{kFirst + pid}, .value = 1000}, true);
   }
   void choose(const std::vector<std::string>& include, const std::vector<std::string>& exclude,
               std::optional<std::size_t> max_processes = std::nullopt) {
@@ -40,9 +40,9 @@ TEST_F(ProcessChoiceTest, WhatIsExcludedIsCounted) {
   choose({}, {"name:cron"});
   start(1, "cron");
   start(2, "server");
-  EXPECT_EQ(judge(1), Verdict::excluded);
-  EXPECT_EQ(judge(1), Verdict::excluded);
-  EXPECT_EQ(judge(2), Verdict::profiled);
+  EXPECT_EQ(choose(1), Choice::excluded);
+  EXPECT_EQ(choose(1), Choice::excluded);
+  EXPECT_EQ(choose(2), Choice::profiled);
   EXPECT_EQ(choice->excluded().processes, 1U);
   EXPECT_EQ(choice->excluded().samples, 2U);
   EXPECT_EQ(choice->excluded().cpu, 2000);
@@ -53,20 +53,20 @@ TEST_F(ProcessChoiceTest, WhatIsExcludedIsCounted) {
 TEST_F(ProcessChoiceTest, AnotherProgramIsJudgedAnew) {
   choose({"name:server"}, {});
   start(1, "sh");
-  EXPECT_EQ(judge(1), Verdict::excluded);
+  EXPECT_EQ(choose(1), Choice::excluded);
   start(1, "server");
-  EXPECT_EQ(judge(1), Verdict::profiled);
+  EXPECT_EQ(choose(1), Choice::profiled);
 }
 
 TEST_F(ProcessChoiceTest, PastTheLimitNewProcessesWaitUntilOneEnds) {
   choose({}, {}, 2);
   for (int pid = 1; pid <= 3; ++pid) start(pid, "server");
-  EXPECT_EQ(judge(1), Verdict::profiled);
-  EXPECT_EQ(judge(2), Verdict::profiled);
-  EXPECT_EQ(judge(3), Verdict::over_limit);
-  EXPECT_EQ(judge(1), Verdict::profiled);
+  EXPECT_EQ(choose(1), Choice::profiled);
+  EXPECT_EQ(choose(2), Choice::profiled);
+  EXPECT_EQ(choose(3), Choice::over_limit);
+  EXPECT_EQ(choose(1), Choice::profiled);
   end(1);
-  EXPECT_EQ(judge(3), Verdict::profiled);
+  EXPECT_EQ(choose(3), Choice::profiled);
   EXPECT_EQ(choice->over_limit().samples, 1U);
 }
 
@@ -74,24 +74,24 @@ TEST_F(ProcessChoiceTest, AnIdleProcessMakesRoomWhenThePeriodCloses) {
   choose({}, {}, 1);
   start(1, "idle");
   start(2, "server");
-  EXPECT_EQ(judge(1), Verdict::profiled);
+  EXPECT_EQ(choose(1), Choice::profiled);
   choice->close_period();
-  EXPECT_EQ(judge(2), Verdict::over_limit);  // it was sampled in the period that has just closed
+  EXPECT_EQ(choose(2), Choice::over_limit);  // it was sampled in the period that has just closed
   choice->close_period();
-  EXPECT_EQ(judge(2), Verdict::profiled);
+  EXPECT_EQ(choose(2), Choice::profiled);
 }
 
 TEST_F(ProcessChoiceTest, WhatIsExcludedTakesNoRoom) {
   choose({}, {"name:cron"}, 1);
   start(1, "cron");
   start(2, "server");
-  EXPECT_EQ(judge(1), Verdict::excluded);
-  EXPECT_EQ(judge(2), Verdict::profiled);
+  EXPECT_EQ(choose(1), Choice::excluded);
+  EXPECT_EQ(choose(2), Choice::profiled);
 }
 
 TEST_F(ProcessChoiceTest, OneTargetIsAlwaysProfiled) {
   choice.emplace(processes, ProcessChoice::Options{.is_whole_host = false, .max_processes = 0});
-  EXPECT_EQ(judge(1), Verdict::profiled);
+  EXPECT_EQ(choose(1), Choice::profiled);
   EXPECT_EQ(processes.find(Pid{kFirst + 1}), nullptr);  // and nothing is read for it
 }
 

@@ -148,7 +148,7 @@ TEST(ProcessChurn, ProcessesThatAreGoneLeaveNothingBehind) {
   ChurningHost host(profiles, kBatches);
   SessionOptions options;
   options.events = {default_cpu_event()};
-  options.period = std::chrono::seconds(0);  // a profile for every batch
+  options.periods.length = std::chrono::seconds(0);  // a profile for every batch
   options.target.max_processes = 100;
   const std::atomic<bool> stop{false};
   Session(host, profiles, options).run(stop);

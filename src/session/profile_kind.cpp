@@ -9,48 +9,51 @@ std::string_view ProfileKind::name_of(const EventSpec& event) {
   return event.kind == EventSpec::Kind::allocation ? "alloc" : "cpu";
 }
 
-ProfileKind::ProfileKind(std::string name, const SessionOptions& options, Collector& collector,
-                         const ProcessTable& processes)
-    : name_(std::move(name)), options_(options), aggregator_(lay_out_columns()) {
+ProfileKind::ProfileKind(std::string name, const std::vector<EventSpec>& events, bool has_timeline,
+                         const CpuAccountOptions& cpu, Collector& collector, const ProcessTable& processes)
+    : name_(std::move(name)), has_timeline_(has_timeline), aggregator_(lay_out_columns(events)) {
   const auto clock =
-      std::find_if(events_.begin(), events_.end(),
+      std::find_if(columns_.begin(), columns_.end(),
                    [](const std::optional<EventColumns>& event) { return event && event->estimate; });
-  if (clock == events_.end()) return;
-  const auto event = static_cast<std::uint32_t>(clock - events_.begin());
-  account_.emplace(event, (*clock)->value, *(*clock)->estimate, options, collector, processes);
+  if (clock == columns_.end()) return;
+  const auto event = static_cast<std::uint32_t>(clock - columns_.begin());
+  const CpuAccount::Clocked clocked{.event = event,
+                                    .column = (*clock)->value,
+                                    .estimate_column = *(*clock)->estimate,
+                                    .period = events[event].sample_value()};
+  account_.emplace(clocked, cpu, collector, processes);
 }
 
-std::vector<Column> ProfileKind::lay_out_columns() {
+std::vector<Column> ProfileKind::lay_out_columns(const std::vector<EventSpec>& events) {
   std::vector<Column> columns;
   const auto add = [&](std::string type, const std::string& unit) {
     columns.push_back({std::move(type), unit});
     return static_cast<std::uint32_t>(columns.size() - 1);
   };
-  for (const EventSpec& event : options_.events) {
-    events_.emplace_back();
+  for (const EventSpec& event : events) {
+    columns_.emplace_back();
     if (name_of(event) != name_) continue;
     EventColumns added;
     if (first_ == nullptr) added.samples = add(name_ == "cpu" ? "samples" : name_ + "-samples", "count");
     if (first_ == nullptr) first_ = &event;
     added.value = add(event.label, event.unit);
-    events_.back() = added;
+    columns_.back() = added;
   }
   visible_columns_ = static_cast<std::uint32_t>(columns.size());
-  for (std::size_t i = 0; i < events_.size(); ++i)
-    if (events_[i] && options_.events[i].is_clock)
-      events_[i]->estimate = add("estimate", options_.events[i].unit);
+  for (std::size_t i = 0; i < events.size(); ++i)
+    if (columns_[i] && events[i].is_clock) columns_[i]->estimate = add("estimate", events[i].unit);
   return columns;
 }
 
 void ProfileKind::add(const SampleEvent& sample, ThreadKey thread, std::span<const Frame> frames,
                       const SampleContext* context) {
-  const EventColumns& columns = *events_[sample.event];
+  const EventColumns& columns = *columns_[sample.event];
   const std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
   const std::uint32_t added =
       columns.samples
           ? aggregator_.add(thread, frames, {{*columns.samples, 1}, {column, sample.value}}, context)
           : aggregator_.add(thread, frames, {{column, sample.value}}, context);
-  if (options_.has_timeline && columns.samples) aggregator_.add_moment(added, sample.time);
+  if (has_timeline_ && columns.samples) aggregator_.add_moment(added, sample.time);
   if (account_) account_->add(sample);
 }
 

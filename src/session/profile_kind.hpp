@@ -18,14 +18,14 @@ namespace ddprof {
 // allocations.
 class ProfileKind {
  public:
-  // Of those of the events that are of this kind. The options outlive it.
-  ProfileKind(std::string name, const SessionOptions& options, Collector& collector,
-              const ProcessTable& processes);
+  // Of those of the events that are of this kind. The events outlive it.
+  ProfileKind(std::string name, const std::vector<EventSpec>& events, bool has_timeline,
+              const CpuAccountOptions& cpu, Collector& collector, const ProcessTable& processes);
 
   // "cpu" or "alloc".
   static std::string_view name_of(const EventSpec& event);
 
-  [[nodiscard]] bool has(std::uint32_t event) const { return events_[event].has_value(); }
+  [[nodiscard]] bool has(std::uint32_t event) const { return columns_[event].has_value(); }
   void add(const SampleEvent& sample, ThreadKey thread, std::span<const Frame> frames,
            const SampleContext* context);
   // The profile of the period that ends, with everything that it should hold. `slow_down`: how many times the
@@ -47,12 +47,12 @@ class ProfileKind {
     std::optional<std::uint32_t> estimate;
   };
 
-  std::vector<Column> lay_out_columns();
+  std::vector<Column> lay_out_columns(const std::vector<EventSpec>& events);
 
   std::string name_;
-  const SessionOptions& options_;
-  const EventSpec* first_ = nullptr;                 // of this kind
-  std::vector<std::optional<EventColumns>> events_;  // none: of another kind
+  bool has_timeline_;
+  const EventSpec* first_ = nullptr;                  // of this kind
+  std::vector<std::optional<EventColumns>> columns_;  // by event; none: of another kind
   std::uint32_t visible_columns_ = 0;
   Aggregator aggregator_;
   std::optional<CpuAccount> account_;

@@ -17,6 +17,7 @@
 #include "collect/merged_collector.hpp"
 #include "collect/replay/replay_engine.hpp"
 #include "encode/pprof.hpp"
+#include "session/fake_clock_fixture.hpp"
 #include "session/session.hpp"
 
 namespace ddprof {
@@ -26,13 +27,11 @@ constexpr std::int64_t kTick = 10'101'010;
 constexpr Pid kProgram{1 << 23};  // above any pid_max: there is nothing but what was recorded
 constexpr Tid kThread{1 << 23};
 
-// The pprof bytes of each profile, without what clocks and the own cost say of this run.
+// The pprof bytes of each profile.
 class EncodedProfiles final : public Destination {
  public:
   Result<Delivery> send(const Batch& batch) override {
-    Profile profile = batch.parts.front().profile;
-    profile.time_ns = profile.duration_ns = 0;
-    for (const StringIndex comment : profile.comments) profile.strings[comment].clear();
+    const Profile& profile = batch.parts.front().profile;
     names.clear();
     for (const ProfileFunction& function : profile.functions) names.emplace_back(profile.text(function.name));
     bytes += encode_pprof(profile);
@@ -127,6 +126,14 @@ EncodedProfiles play() {
   SessionOptions options;
   options.events = {default_cpu_event()};
   options.target = Target::command(kProgram);
+  // Time is what was recorded, and the profiler costs nothing.
+  FakeClock clock;
+  options.clock = &clock;
+  options.observer.on_sample = [&](const SampleEvent& sample, const BuiltStack&, const ProcessTable&,
+                                   const FileRegistry&) {
+    clock.time = std::chrono::seconds(1) + sample.time;
+  };
+  options.own_usage = [] { return OwnUsage{}; };
   const std::atomic<bool> stop{false};
   const Summary summary = Session(collector, destination, options).run(stop);
   EXPECT_EQ(summary.stacks, 100U);

@@ -7,13 +7,11 @@ namespace ddprof {
 
 namespace {
 
-// Counters of a run only grow; those of two runs may not, and then the later one stands for itself.
-std::uint64_t grown(std::uint64_t before, std::uint64_t after) {
-  return after >= before ? after - before : after;
-}
-
 std::int64_t grown(std::int64_t before, std::int64_t after) {
   return after >= before ? after - before : after;
+}
+Nanoseconds grown(Nanoseconds before, Nanoseconds after) {
+  return Nanoseconds(grown(before.count(), after.count()));
 }
 
 class MetricList {
@@ -37,15 +35,16 @@ class MetricList {
 
 // Incomplete stacks of the period, by what cut them short.
 struct CutStacks {
-  std::uint64_t input = 0;   // the copy of the stack ended
-  std::uint64_t output = 0;  // more frames than are kept
-  std::uint64_t errors = 0;  // everything else: no rule, bad memory, unknown code
-  [[nodiscard]] std::uint64_t all() const { return input + output + errors; }
+  std::int64_t input = 0;   // the copy of the stack ended
+  std::int64_t output = 0;  // more frames than are kept
+  std::int64_t errors = 0;  // everything else: no rule, bad memory, unknown code
+  [[nodiscard]] std::int64_t all() const { return input + output + errors; }
 };
 
 CutStacks cut_stacks(const Summary& summary) {
   CutStacks cut;
-  for (const auto& [key, count] : summary.stopped) {
+  for (const auto& [key, stacks] : summary.stopped) {
+    const auto count = static_cast<std::int64_t>(stacks);
     switch (key.first) {
       case StopReason::complete:
         break;
@@ -76,20 +75,17 @@ double millicores(std::int64_t cpu_ns, Nanoseconds wall) {
   return wall.count() > 0 ? 1000.0 * static_cast<double>(cpu_ns) / static_cast<double>(wall.count()) : 0;
 }
 
-void add_sample_counts(MetricList& metrics, const Summary& before, const Summary& after) {
-  const CollectorCounters& old = before.collector;
-  const CollectorCounters& now = after.collector;
-  metrics.gauge("event.count", grown(old.samples, now.samples));
-  metrics.gauge("event.lost", grown(old.lost_records, now.lost_records));
-  metrics.gauge("event.throttled", grown(old.throttled, now.throttled));
-  metrics.gauge("event.malformed", grown(old.malformed_records, now.malformed_records));
-  metrics.gauge("sample.count", grown(before.stacks, after.stacks));
-  metrics.gauge("context.count", grown(before.contexts, after.contexts));
-  metrics.gauge("context.lost", grown(old.lost_contexts, now.lost_contexts) +
-                                    grown(before.contexts_over_budget, after.contexts_over_budget));
+void add_sample_counts(MetricList& metrics, const Counters& period) {
+  metrics.gauge("event.count", period.collector.samples);
+  metrics.gauge("event.lost", period.collector.lost_records);
+  metrics.gauge("event.throttled", period.collector.throttled);
+  metrics.gauge("event.malformed", period.collector.malformed_records);
+  metrics.gauge("sample.count", period.stacks);
+  metrics.gauge("context.count", period.contexts);
+  metrics.gauge("context.lost", period.collector.lost_contexts + period.contexts_over_budget);
 }
 
-void add_unwinding(MetricList& metrics, const Summary& before, const Summary& after,
+void add_unwinding(MetricList& metrics, const Summary& before, const Summary& after, std::uint64_t stacks,
                    const PeriodFacts& facts) {
   const CutStacks old = cut_stacks(before);
   const CutStacks now = cut_stacks(after);
@@ -97,7 +93,6 @@ void add_unwinding(MetricList& metrics, const Summary& before, const Summary& af
   metrics.gauge("unwind.stack.truncated_output", grown(old.output, now.output));
   metrics.gauge("unwind.errors", grown(old.errors, now.errors));
   metrics.gauge("unwind.stack.incomplete", grown(old.all(), now.all()));
-  const std::uint64_t stacks = grown(before.stacks, after.stacks);
   if (facts.unwinding_time && stacks > 0) {
     metrics.gauge("unwind.avg_time_ns",
                   static_cast<double>(facts.unwinding_time->count()) / static_cast<double>(stacks));
@@ -107,32 +102,30 @@ void add_unwinding(MetricList& metrics, const Summary& before, const Summary& af
 }
 
 void add_cost(MetricList& metrics, const Summary& before, const Summary& after, const PeriodFacts& facts) {
-  const Nanoseconds wall(grown(before.duration.count(), after.duration.count()));
-  const Nanoseconds looked_at(grown(before.looked_at.count(), after.looked_at.count()));
-  metrics.gauge("profile.duration_ms", static_cast<double>(looked_at.count()) / 1e6);
+  const Nanoseconds wall = grown(before.duration, after.duration);
+  const Nanoseconds observed = grown(before.observed, after.observed);
+  metrics.gauge("profile.duration_ms", static_cast<double>(observed.count()) / 1e6);
   metrics.gauge("profiler.cpu_usage.millicores",
-                millicores(grown(before.own_cpu.count(), after.own_cpu.count()), wall));
+                millicores(grown(before.own.cpu, after.own.cpu).count(), wall));
   metrics.gauge("profiler.rss", facts.resident_bytes);
-  metrics.gauge("profiler.peak_rss", after.own_memory_bytes);
+  metrics.gauge("profiler.peak_rss", after.own.memory_bytes);
   metrics.gauge("target_process.cpu_usage.millicores",
-                millicores(grown(target_cpu(before), target_cpu(after)), looked_at));
+                millicores(grown(target_cpu(before), target_cpu(after)), observed));
   metrics.gauge("target_process.cpu_unsampled.millicores",
-                millicores(grown(unsampled_cpu(before), unsampled_cpu(after)), looked_at));
+                millicores(grown(unsampled_cpu(before), unsampled_cpu(after)), observed));
   metrics.gauge("sampling.rate_hz", facts.sampling_rate_hz);
 }
 
-void add_sending(MetricList& metrics, const Summary& before, const Summary& after, const PeriodFacts& facts) {
-  const DeliveryCounters& old = before.outcome.delivery;
-  const DeliveryCounters& now = after.outcome.delivery;
-  metrics.count("export.sent", grown(before.outcome.sent, after.outcome.sent));
-  metrics.count("export.dropped", grown(before.outcome.dropped, after.outcome.dropped));
-  metrics.count("export.failed", grown(before.outcome.failed, after.outcome.failed));
-  metrics.count("export.retries", grown(old.retries, now.retries));
-  metrics.count("export.bytes", grown(old.bytes, now.bytes));
-  metrics.gauge("export.queue_depth", after.outcome.queued);
-  metrics.gauge("spool.profiles", now.waiting);
-  metrics.gauge("spool.bytes", now.waiting_bytes);
-  metrics.count("spool.dropped", grown(old.dropped, now.dropped));
+void add_sending(MetricList& metrics, const Counters& period, const Summary& now, const PeriodFacts& facts) {
+  metrics.count("export.sent", period.sent);
+  metrics.count("export.dropped", period.dropped);
+  metrics.count("export.failed", period.failed);
+  metrics.count("export.retries", period.delivery.retries);
+  metrics.count("export.bytes", period.delivery.bytes);
+  metrics.gauge("export.queue_depth", now.exported.queued);
+  metrics.gauge("spool.profiles", now.delivery.waiting);
+  metrics.gauge("spool.bytes", now.delivery.waiting_bytes);
+  metrics.count("spool.dropped", period.delivery.dropped);
   metrics.count("worker.restarts", facts.worker_restarts);
 }
 
@@ -140,10 +133,11 @@ void add_sending(MetricList& metrics, const Summary& before, const Summary& afte
 
 std::vector<SelfMetric> self_metrics(const Summary& before, const Summary& after, const PeriodFacts& facts) {
   MetricList metrics;
-  add_sample_counts(metrics, before, after);
-  add_unwinding(metrics, before, after, facts);
+  const Counters period = grown(static_cast<const Counters&>(before), static_cast<const Counters&>(after));
+  add_sample_counts(metrics, period);
+  add_unwinding(metrics, before, after, period.stacks, facts);
   add_cost(metrics, before, after, facts);
-  add_sending(metrics, before, after, facts);
+  add_sending(metrics, period, after, facts);
   return std::move(metrics).take();
 }
 

@@ -32,20 +32,20 @@ std::map<std::string, double> by_name(const std::vector<SelfMetric>& metrics) {
 // A run after 60 s, and after 120 s.
 Summary first_minute() {
   Summary summary;
-  summary.duration = summary.looked_at = 60s;
+  summary.duration = summary.observed = 60s;
   summary.collector = {.samples = 5000, .lost_records = 10, .throttled = 1};
   summary.stacks = 4990;
   summary.stopped[{StopReason::truncated_copy, ""}] = 7;
   summary.exact_cpu = 90'000'000'000;
-  summary.own_cpu = 600ms;
-  summary.own_memory_bytes = 20 << 20;
-  summary.outcome.sent = 1;
+  summary.own.cpu = 600ms;
+  summary.own.memory_bytes = 20 << 20;
+  summary.sent = 1;
   return summary;
 }
 
 Summary second_minute() {
   Summary summary = first_minute();
-  summary.duration = summary.looked_at = 120s;
+  summary.duration = summary.observed = 120s;
   summary.collector.samples += 3000;
   summary.collector.lost_records += 2;
   summary.stacks += 2998;
@@ -55,11 +55,11 @@ Summary second_minute() {
   summary.stopped[{StopReason::bad_memory, "libbar.so"}] = 6;
   summary.exact_cpu = 120'000'000'000;
   summary.losses[Loss::unsampled] = 3'000'000'000;
-  summary.own_cpu = 900ms;
-  summary.own_memory_bytes = 24 << 20;
-  summary.outcome.sent = 2;
-  summary.outcome.dropped = 3;
-  summary.outcome.failed = 4;
+  summary.own.cpu = 900ms;
+  summary.own.memory_bytes = 24 << 20;
+  summary.sent = 2;
+  summary.dropped = 3;
+  summary.failed = 4;
   return summary;
 }
 
@@ -86,7 +86,7 @@ TEST(SelfMetrics, TellWhatHappenedInThePeriodAlone) {
 
 TEST(SelfMetrics, TheTargetIsMeasuredByTheTimeThatWasLookedAt) {
   Summary after = second_minute();
-  after.looked_at = 75s;
+  after.observed = 75s;
   const auto metrics = by_name(self_metrics(first_minute(), after, {}));
   EXPECT_EQ(metrics.at("profile.duration_ms"), 15'000);
   EXPECT_DOUBLE_EQ(metrics.at("profiler.cpu_usage.millicores"), 5);           // 0.3 s in 60 s
@@ -127,7 +127,7 @@ TEST(SelfMetrics, AreAllDocumentedAndNothingElseIs) {
 
 TEST(SelfMetrics, AFreshWorkerCountsFromZero) {
   Summary fresh;
-  fresh.duration = fresh.looked_at = 30s;
+  fresh.duration = fresh.observed = 30s;
   fresh.stacks = 100;
   fresh.sampled_cpu = 15'000'000'000;  // the whole host: nobody knows an exact sum
   for (const Summary& before : {Summary(), second_minute()}) {

@@ -1,3 +1,9 @@
+// One run of the profiler, top to bottom: collect, unwind, aggregate, close a period, name, encode, send.
+//
+//   sampling thread   run -> collect -> handle(SampleEvent): StackBuilder, ProfileKind (Aggregator)
+//                     run -> keep_cadence -> close_period -> Finisher::post_period
+//   finishing thread  finish_period: Namer, Destination (encodes and sends), Continuity
+
 #include "session/session.hpp"
 
 #include <malloc.h>
@@ -5,7 +11,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.hpp"
+#include "base/turns.hpp"
 
 namespace ddprof {
 
@@ -18,31 +24,35 @@ namespace {
 constexpr Nanoseconds kPatience = 10s;
 constexpr Nanoseconds kLastPatience = 60s;  // and the time for uploads
 
-constexpr Nanoseconds kBetweenLooksAtBudgets = 1s;
-constexpr Nanoseconds kBetweenShrinks = 30s;
-constexpr Nanoseconds kBetweenSlowNotices = 10min;
-
 }  // namespace
 
 Session::Session(Collector& collector, Destination& destination, SessionOptions options)
     : collector_(collector),
+      destination_(destination),
       options_(std::move(options)),
-      continuity_(options_.continuity != nullptr ? *options_.continuity : own_continuity_),
+      clock_(*options_.clock),
+      continuity_(options_.worker.continuity != nullptr ? *options_.worker.continuity : own_continuity_),
+      earlier_(believed(continuity_.handover(), clock_.now(),
+                        clock_.now() + options_.periods.length.value_or(std::chrono::seconds(0)))),
       stacks_(processes_, code_, Architecture::x86_64),
       contexts_(collector_.thread_contexts(), processes_, files_),
-      inherited_(believed(continuity_.legacy(), monotonic_now(),
-                          monotonic_now() + options_.period.value_or(std::chrono::seconds(0)))),
-      finisher_(destination, guarded(options_.naming), continuity_, options_.exit_timeout),
-      cpu_budget_(options_.max_cpu),
+      periods_(options_.periods, clock_),
+      // Without a rate to change there is nothing to hold the CPU time with.
+      budgets_({collector_.rate_control() != nullptr ? options_.limits.cpu : 0, options_.limits.memory}),
       idle_roots_(options_.target.is_about_to_exec() ? std::vector<Pid>() : options_.target.pids),
-      cadence_(options_.period, options_.window) {
-  // What the kernel charges goes on in the pauses.
-  if (cadence_.has_pauses()) options_.charged_cpu = nullptr;
+      finisher_({.finish = [this](const ClosedPeriod& period) { finish_period(period); },
+                 .give_up = [this] { destination_.give_up(); }},
+                options_.exit_timeout) {
+  options_.naming.guard = file_guard();
+  Turns::set_rest(options_.naming.rest);
+  const CpuAccountOptions cpu{
+      .root = options_.target.root(), .has_pauses = periods_.has_pauses(), .charged = options_.charged_cpu};
   for (const EventSpec& event : options_.events) {
     const std::string name(ProfileKind::name_of(event));
     if (std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& kind) { return kind->name() == name; }))
       continue;
-    kinds_.push_back(std::make_unique<ProfileKind>(name, options_, collector_, processes_));
+    kinds_.push_back(std::make_unique<ProfileKind>(name, options_.events, options_.has_timeline, cpu,
+                                                   collector_, processes_));
     if (cpu_ == nullptr) cpu_ = kinds_.back()->account();
   }
   summary_.output = destination.describe();
@@ -51,51 +61,28 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
 
 Summary Session::run(const std::atomic<bool>& stop) {
   begin();
-  if (!options_.target.is_about_to_exec()) {
-    for (const Pid pid : first_processes()) processes_.find_or_read(pid);
-    idle_roots_.name(processes_);
-  }
-
-  std::uint64_t samples = 0;
-  std::uint64_t others = 0;
   const EventHandler dispatch = [&](const CollectorEvent& event) {
-    ++(std::holds_alternative<SampleEvent>(event) ? samples : others);
+    pace_.count(std::holds_alternative<SampleEvent>(event));
     std::visit([this](const auto& known) { handle(known); }, event);
   };
   while (!stop && !collector_.is_finished() && ending_ == WorkerEnd::none) {
-    samples = others = 0;
-    const auto wait = time_to_wait();
-    continuity_.promise(monotonic_now() + wait + kPatience);
-    const Nanoseconds cpu_before = thread_cpu_now();
-    auto collected = collector_.collect(wait, dispatch);
-    if (!collected) {
-      options_.notices.push_back(collected.error().message);
+    auto done = collect(dispatch);
+    if (done && periods_.is_run_over(clock_.now())) break;
+    if (done) done = keep_cadence(dispatch);
+    if (!done) {
+      options_.notices.push_back(done.error().message);
       break;
     }
-    summary_.collecting_cpu += thread_cpu_now() - cpu_before;
-    pace_.note(samples, others);
-    contexts_.look_around(monotonic_now());
-    if (is_whole_host()) processes_.read_all_published(monotonic_now());
-    if (RateControl* rate = collector_.rate_control(); rate != nullptr && has_deep_stacks_)
-      rate->deliver_at_once();
-    Nanoseconds now = monotonic_now();
-    if (options_.duration && now - started_ >= *options_.duration) break;
-    if (cpu_ != nullptr) cpu_->refresh_charge(now);
-    if (auto kept = keep_cadence(now, dispatch); !kept) {
-      options_.notices.push_back(kept.error().message);
-      break;
-    }
-    keep_within_budgets(now);
-    if (options_.on_progress && now >= next_progress_) {
-      next_progress_ = now + 1s;
+    keep_within_budgets();
+    if (options_.observer.on_progress && clock_.now() >= next_progress_) {
+      next_progress_ = clock_.now() + 1s;
       update_summary();
-      options_.on_progress(summary_);
+      options_.observer.on_progress(summary_);
     }
   }
-
-  if (stop && options_.is_replaced && options_.is_replaced()) ending_ = WorkerEnd::scheduled;
-  continuity_.promise(monotonic_now() + kLastPatience + options_.exit_timeout);
-  finish(dispatch);
+  if (stop && options_.worker.is_replaced && options_.worker.is_replaced()) ending_ = WorkerEnd::scheduled;
+  continuity_.promise(clock_.now() + kLastPatience + options_.exit_timeout);
+  close_last_period(dispatch);
   finisher_.finish();
   continuity_.suspects.forget_unfinished();
   update_summary();
@@ -103,65 +90,88 @@ Summary Session::run(const std::atomic<bool>& stop) {
   return std::move(summary_);
 }
 
-void Session::keep_within_budgets(Nanoseconds now) {
-  if (now < next_look_) return;
-  next_look_ = now + kBetweenLooksAtBudgets;
-  const std::uint32_t before = cpu_budget_.factor();
-  if (collector_.rate_control() != nullptr) {
-    if (auto factor = cpu_budget_.update(now, own_cpu_time())) slow_down(before, *factor, now);
+// At the beginning of the run, or where an earlier worker left it.
+void Session::begin() {
+  const Nanoseconds now = clock_.now();
+  continuity_.suspects.blame_unfinished(now);  // the worker before us ended in the middle of it
+  pace_.begin(now);
+  periods_.begin(earlier_, now, paused_since());
+  if (cpu_ != nullptr)
+    periods_.is_first_worker() ? cpu_->start(first_processes(), now) : cpu_->resume(earlier_);
+  idle_roots_.resume(earlier_);
+  summary_.observed = Nanoseconds(earlier_.observed);
+  for (std::size_t reason = 0; reason < kStopReasons; ++reason) {
+    if (earlier_.stopped[reason] > 0)
+      summary_.stopped[{static_cast<StopReason>(reason), ""}] = earlier_.stopped[reason];
   }
-  const MemoryState memory = judge_memory(own_memory_bytes(), options_.max_memory);
-  if (memory == MemoryState::fine) return;
-  if (now >= next_shrink_) {
-    next_shrink_ = now + kBetweenShrinks;
-    code_.forget_all();
-    stacks_.forget_all();
-    finisher_.shrink();
-    ::malloc_trim(0);
-  } else if (memory == MemoryState::exceeded) {
-    continuity_.suspects.blame_unfinished(now);
-    ending_ = WorkerEnd::memory;
-  }
+  update_summary();
+  last_summary_ = summary_;
+  if (periods_.is_first_worker()) continuity_.commit(hand_over());
+  if (options_.target.is_about_to_exec()) return;
+  for (const Pid pid : first_processes()) processes_.find_or_read(pid);
+  idle_roots_.name(processes_);
 }
 
-// Told when it begins and when it is over, but not each time where it comes and goes.
-void Session::slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now) {
-  collector_.rate_control()->slow_down(factor);
-  if (cpu_ != nullptr) cpu_->slow_down(factor);
-  if (!options_.say_notice) return;
-  if (before == 1 && now >= next_slow_notice_) {
-    next_slow_notice_ = now + kBetweenSlowNotices;
-    is_slowness_told_ = true;
-    options_.say_notice(fmt::format("--max-cpu {:.0f} is reached: one of {} samples is taken",
-                                    options_.max_cpu * 100, factor));
-  } else if (factor == 1 && std::exchange(is_slowness_told_, false)) {
-    options_.say_notice("within --max-cpu again: every sample is taken");
-  }
+// What no record tells the beginning of.
+std::vector<Pid> Session::first_processes() const {
+  std::vector<Pid> followed =
+      options_.target.is_about_to_exec() ? std::vector<Pid>() : collector_.scope().processes;
+  return followed.empty() ? options_.target.pids : followed;
 }
+
+// --- Collect -------------------------------------------------------------------------------------------
+
+Result<void> Session::collect(const EventHandler& dispatch) {
+  const auto wait = time_to_wait();
+  continuity_.promise(clock_.now() + wait + kPatience);
+  const Nanoseconds cpu_before = thread_cpu_now();
+  TRY(collector_.collect(wait, dispatch));
+  summary_.collecting_cpu += thread_cpu_now() - cpu_before;
+  pace_.update();
+  const Nanoseconds now = clock_.now();
+  contexts_.look_around(now);
+  if (is_whole_host()) processes_.read_all_published(now);
+  if (RateControl* rate = collector_.rate_control(); rate != nullptr && has_deep_stacks_)
+    rate->deliver_at_once();
+  if (cpu_ != nullptr) cpu_->refresh_charge(now);
+  return {};
+}
+
+std::chrono::milliseconds Session::time_to_wait() const {
+  const Nanoseconds now = clock_.now();
+  auto wait = pace_.wait(now);
+  if (options_.observer.on_progress) wait = std::min(wait, 1'000ms);
+  if (const auto moment = periods_.next())
+    wait =
+        std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(std::max(*moment - now, Nanoseconds(0))));
+  return wait;
+}
+
+// --- Unwind and aggregate ------------------------------------------------------------------------------
 
 void Session::handle(const SampleEvent& sample) {
-  const auto verdict = choice_.judge(sample, options_.events[sample.event].is_clock);
-  if (verdict == ProcessChoice::Verdict::excluded) return;
-  const bool is_known = verdict == ProcessChoice::Verdict::profiled;
-  BuiltStack stack = is_known ? stacks_.build(sample) : stacks_.build_marker(Loss::too_many_processes);
+  const auto choice = choice_.choose(sample, options_.events[sample.event].is_clock);
+  if (choice == ProcessChoice::Choice::excluded) return;
+  const bool is_profiled = choice == ProcessChoice::Choice::profiled;
+  const BuiltStack stack =
+      is_profiled ? stacks_.build(sample) : stacks_.build_marker(Loss::too_many_processes);
   ThreadKey thread;
-  if (is_known) thread = {sample.pid, sample.tid, processes_.incarnation_of(sample.pid)};
-  const auto known_context = is_known ? contexts_.of(sample) : std::nullopt;
-  const SampleContext* context = known_context ? &*known_context : nullptr;
+  if (is_profiled) thread = {sample.pid, sample.tid, processes_.incarnation_of(sample.pid)};
+  const auto context = is_profiled ? contexts_.of(sample) : std::nullopt;
   for (const auto& kind : kinds_)
-    if (kind->has(sample.event)) kind->add(sample, thread, stack.frames, context);
+    if (kind->has(sample.event)) kind->add(sample, thread, stack.frames, context ? &*context : nullptr);
 
-  summary_.stacks++;
-  idle_roots_.add(sample.pid);
-  if (context != nullptr) summary_.contexts++;
-  has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
+  counted_.stacks++;
+  if (context) counted_.contexts++;
   if (stack.reason != StopReason::complete)
     count_stop(summary_, stack.reason, files_.file(stack.stop_file).get());
-  if (options_.on_sample) options_.on_sample(sample, stack, processes_, files_);
-  if (options_.on_stack && sample.has_registers && is_known) {
-    options_.on_stack(sample, stacks_.user_stack(), code_.modules(processes_.find_or_read(sample.pid)),
+  idle_roots_.add(sample.pid);
+  has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
+  const SessionObserver& observer = options_.observer;
+  if (observer.on_sample) observer.on_sample(sample, stack, processes_, files_);
+  if (observer.on_stack && sample.has_registers && is_profiled)
+    observer.on_stack(sample, stacks_.user_stack(), code_.modules(processes_.find_or_read(sample.pid)),
                       code_.rules(), files_);
-  }
 }
 
 void Session::handle(const MapEvent& event) {
@@ -190,16 +200,208 @@ void Session::handle(const ExitEvent& event) {
   if (to_int(event.tid) == to_int(event.pid)) contexts_.forget(event.pid);
 }
 
-std::chrono::milliseconds Session::time_to_wait() const {
-  Nanoseconds now = monotonic_now();
-  auto wait = pace_.wait(now);
-  if (options_.on_progress) wait = std::min(wait, 1'000ms);
-  auto until = [&](Nanoseconds moment) {
-    return std::chrono::ceil<std::chrono::milliseconds>(std::max(moment - now, Nanoseconds(0)));
-  };
-  if (auto moment = cadence_.next()) wait = std::min(wait, until(*moment));
-  if (options_.duration) wait = std::min(wait, until(started_ + *options_.duration));
-  return wait;
+void Session::handle(const LostEvent& event) {
+  if (cpu_ != nullptr) cpu_->add(event);
+  processes_.note_lost_records();
+}
+
+// --- Close a period ------------------------------------------------------------------------------------
+
+Result<void> Session::keep_cadence(const EventHandler& dispatch) {
+  const Nanoseconds now = clock_.now();
+  switch (periods_.due(now)) {
+    case Cadence::Step::none:
+      return {};
+    case Cadence::Step::close:
+      close_period(now, false);
+      return {};
+    case Cadence::Step::pause:
+      return pause(dispatch);
+    case Cadence::Step::resume:  // the period begins before its first sample
+      TRY(collector_.pausable()->resume());
+      periods_.resumed(now);
+      pace_ = Pace();
+      pace_.begin(now);
+      return {};
+  }
+  return {};
+}
+
+// The profile ends where the pause began, which another worker may have made.
+Result<void> Session::pause(const EventHandler& dispatch) {
+  TRY(collector_.pausable()->pause(dispatch));
+  close_period(paused_since().value_or(clock_.now()), false);
+  return {};
+}
+
+std::optional<Nanoseconds> Session::paused_since() const {
+  const Pausable* pausable = collector_.pausable();
+  return pausable != nullptr ? pausable->paused_since() : std::nullopt;
+}
+
+void Session::close_period(Nanoseconds end, bool is_final) {
+  std::vector<ClosedPart> parts;
+  for (const auto& kind : kinds_) {
+    parts.push_back(kind->close(periods_.start(), end, is_final, budgets_.factor()));
+    counted_.contexts_over_budget += parts.back().profile.contexts_over_budget;
+  }
+  summary_.observed += end - periods_.start();
+  ClosedPeriod period = describe(periods_.close(end), std::move(parts));
+  period.is_last = is_final;
+  finisher_.post_period(std::move(period));
+  if (options_.observer.on_period) options_.observer.on_period(last_summary_, summary_);
+  last_summary_ = summary_;
+  choice_.close_period();
+  if (cpu_ != nullptr && cpu_->has_detached()) processes_.note_lost_records();
+  processes_.forget_ended();
+  code_.forget_unused();
+  if (periods_.is_worker_over() && !is_final && ending_ == WorkerEnd::none) ending_ = WorkerEnd::scheduled;
+}
+
+// Everything that the finishing thread needs, as values.
+ClosedPeriod Session::describe(const PeriodTimes& times, std::vector<ClosedPart> parts) {
+  ClosedPeriod period;
+  period.times = times;
+  for (ClosedPart& part : parts) {
+    for (ThreadKey thread : part.profile.threads) {
+      part.labels.push_back(processes_.names(thread.pid, thread.tid, thread.incarnation));
+      part.processes.push_back(identities_.add(thread.pid, part.labels.back()));
+    }
+  }
+  period.parts = std::move(parts);
+  period.processes = identities_.take();
+  if (!is_whole_host()) period.target = processes_.read_published(options_.target.root());
+  period.files = files_.files();
+  period.mappings = code_.representatives();
+  update_summary();
+  period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
+  if (periods_.has_pauses())
+    period.comments.push_back(fmt::format(
+        "looked at: {:.3f} s of a period of {} s; CPU time outside of it is in no profile",
+        std::chrono::duration<double>(times.end - times.start).count(), options_.periods.length->count()));
+  for (std::string& line : self_report(summary_)) period.comments.push_back(std::move(line));
+  if (!options_.service.empty()) period.comments.push_back("service: " + options_.service);
+  period.handover = hand_over();
+  return period;
+}
+
+// What is left: in a pause there is nothing.
+void Session::close_last_period(const EventHandler& dispatch) {
+  const bool is_final = ending_ == WorkerEnd::none;
+  Result<void> done;
+  if (is_final) {  // nothing is sampled any more: what the rings still hold is the rest
+    done = collector_.drain(dispatch);
+    if (!periods_.is_paused()) close_period(paused_since().value_or(clock_.now()), true);
+  } else if (periods_.has_pauses()) {
+    if (!periods_.is_paused()) done = pause(dispatch);
+  } else if (std::any_of(kinds_.begin(), kinds_.end(), [](const auto& kind) { return !kind->is_empty(); })) {
+    close_period(clock_.now(), false);
+  }
+  if (!done) options_.notices.push_back(done.error().message);
+}
+
+// --- Name, encode and send -----------------------------------------------------------------------------
+
+// On the finishing thread. Once the period has left, the next worker need not tell it.
+void Session::finish_period(const ClosedPeriod& period) {
+  if (!namer_ || must_shrink_.exchange(false)) namer_.emplace(options_.naming);
+  const Nanoseconds cpu_before = namer_->cpu_time();
+  const Batch batch = namer_->name(period);
+  const Nanoseconds naming_cpu = namer_->cpu_time() - cpu_before;
+  finisher_.begin_sending();
+  auto sent = destination_.send(batch);
+  finisher_.end_sending();
+  {
+    const std::lock_guard lock(export_mutex_);
+    exported_.modules = namer_->modules();
+    exported_.naming_cpu += std::max(naming_cpu, Nanoseconds(0));
+    ++(sent ? exports_.sent : exports_.failed);
+    if (!sent && !exported_.first_error) exported_.first_error = std::move(sent).error();
+  }
+  SessionHandover handover = period.handover;
+  handover.counters = handover.counters + export_counters();
+  handover.counters.delivery.waiting = handover.counters.delivery.waiting_bytes = 0;  // are counted anew
+  continuity_.commit(handover);
+}
+
+// --- What it costs, and what is told of it -------------------------------------------------------------
+
+void Session::keep_within_budgets() {
+  const Budgets::Steps steps = budgets_.check(clock_.now(), clock_.own_cpu(), own_memory_bytes);
+  if (RateControl* rate = collector_.rate_control(); rate != nullptr && steps.slow_down) {
+    rate->slow_down(*steps.slow_down);
+    if (cpu_ != nullptr) cpu_->slow_down(*steps.slow_down);
+    if (options_.observer.say_notice && !steps.notice.empty()) options_.observer.say_notice(steps.notice);
+  }
+  if (steps.must_shrink) {
+    code_.forget_all();
+    stacks_.forget_all();
+    must_shrink_ = true;
+    ::malloc_trim(0);
+  }
+  if (steps.is_exceeded) {
+    continuity_.suspects.blame_unfinished(clock_.now());
+    ending_ = WorkerEnd::memory;
+  }
+}
+
+// By all workers of the run.
+Counters Session::sampling_counters() const {
+  Counters counters = counted_;
+  counters.collector = collector_.counters();
+  counters.excluded = choice_.excluded();
+  counters.over_limit = choice_.over_limit();
+  return counters + earlier_.counters;
+}
+
+// By this worker.
+Counters Session::export_counters() const {
+  Counters counters;
+  {
+    const std::lock_guard lock(export_mutex_);
+    counters = exports_;
+  }
+  counters.dropped = finisher_.dropped();
+  counters.delivery = destination_.counters();
+  return counters;
+}
+
+SessionHandover Session::hand_over() const {
+  SessionHandover handover;
+  periods_.hand_over(handover);
+  handover.observed = summary_.observed.count();
+  handover.counters = sampling_counters();
+  for (const auto& [key, count] : summary_.stopped)
+    handover.stopped[static_cast<std::size_t>(key.first)] += count;
+  if (cpu_ != nullptr) cpu_->hand_over(handover);
+  idle_roots_.hand_over(handover);
+  return handover;
+}
+
+void Session::update_summary() {
+  static_cast<Counters&>(summary_) = sampling_counters() + export_counters();
+  {
+    const std::lock_guard lock(export_mutex_);
+    summary_.exported = exported_;
+  }
+  summary_.exported.queued = finisher_.queued();
+  summary_.duration = clock_.now() - periods_.started();
+  summary_.slow_down = budgets_.factor();
+  summary_.has_pauses = periods_.has_pauses();
+  for (std::size_t end = 0; end < kWorkerEnds; ++end) summary_.worker_ends[end] = continuity_.ends[end];
+  summary_.engine = collector_.describe();
+  summary_.notices = options_.notices;
+  for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
+  for (std::string& problem : code_.problems()) summary_.notices.push_back(std::move(problem));
+  if (std::string notice = idle_roots_.notice(); !notice.empty())
+    summary_.notices.push_back(std::move(notice));
+  if (cpu_ != nullptr) {
+    summary_.exact_cpu = cpu_->totals().exact;
+    summary_.sampled_cpu = cpu_->totals().sampled;
+    summary_.losses = cpu_->totals().losses;
+  }
+  summary_.own = options_.own_usage();
+  summary_.own.cpu += Nanoseconds(continuity_.earlier_cpu);
 }
 
 }  // namespace ddprof

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "collect/collector.hpp"
@@ -12,17 +14,12 @@
 #include "process/file_provider.hpp"
 #include "process/file_registry.hpp"
 #include "process/identity_table.hpp"
-#include "session/budget.hpp"
-#include "session/cadence.hpp"
 #include "session/code_index.hpp"
-#include "session/finisher.hpp"
 #include "session/idle_roots.hpp"
 #include "session/pace.hpp"
 #include "session/process_choice.hpp"
 #include "session/profile_kind.hpp"
 #include "session/session_options.hpp"
-#include "session/stack_builder.hpp"
-#include "session/summary.hpp"
 #include "session/thread_contexts.hpp"
 
 namespace ddprof {
@@ -38,49 +35,47 @@ class Session {
   Summary run(const std::atomic<bool>& stop);
 
  private:
+  // In the order of a run, as session.cpp tells it.
+  void begin();
+  Result<void> collect(const EventHandler& dispatch);
   void handle(const SampleEvent& sample);
   void handle(const MapEvent& event);
   void handle(const ForkEvent& event);
   void handle(const CommEvent& event);
   void handle(const ExitEvent& event);
-  void handle(const LostEvent& event) {
-    if (cpu_ != nullptr) cpu_->add(event);
-    processes_.note_lost_records();
-  }
+  void handle(const LostEvent& event);
   template <typename AccountedEvent>  // of totals and throttling
   void handle(const AccountedEvent& event) {
     if (cpu_ != nullptr) cpu_->add(event);
   }
-
-  [[nodiscard]] bool is_whole_host() const { return options_.target.is_host(); }
-  [[nodiscard]] FileGuard file_guard() const { return {{options_.max_memory}, &continuity_.suspects}; }
-  [[nodiscard]] NamerOptions guarded(NamerOptions naming) const {
-    naming.guard = file_guard();
-    return naming;
-  }
-  [[nodiscard]] std::vector<Pid> first_processes() const;
-  void begin();
-  void keep_within_budgets(Nanoseconds now);
-  void slow_down(std::uint32_t before, std::uint32_t factor, Nanoseconds now);
-  Result<void> keep_cadence(Nanoseconds now, const EventHandler& dispatch);
+  Result<void> keep_cadence(const EventHandler& dispatch);
   Result<void> pause(const EventHandler& dispatch);
-  [[nodiscard]] std::optional<Nanoseconds> paused_since() const {
-    const Pausable* pausable = collector_.pausable();
-    return pausable != nullptr ? pausable->paused_since() : std::nullopt;
-  }
-  void finish(const EventHandler& dispatch);
   void close_period(Nanoseconds end, bool is_final);
-  [[nodiscard]] Legacy bequeath(Nanoseconds end) const;
-  [[nodiscard]] ClosedPeriod describe(Nanoseconds end, std::vector<ClosedPart> parts);
-  [[nodiscard]] std::string pauses_text(Nanoseconds length) const;
-  [[nodiscard]] Nanoseconds unix_offset();
-  [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
+  [[nodiscard]] ClosedPeriod describe(const PeriodTimes& times, std::vector<ClosedPart> parts);
+  void finish_period(const ClosedPeriod& period);  // on the finishing thread
+  void keep_within_budgets();
+  void close_last_period(const EventHandler& dispatch);
+
+  [[nodiscard]] SessionHandover hand_over() const;
   void update_summary();
 
+  [[nodiscard]] bool is_whole_host() const { return options_.target.is_host(); }
+  [[nodiscard]] FileGuard file_guard() const { return {{options_.limits.memory}, &continuity_.suspects}; }
+  [[nodiscard]] std::vector<Pid> first_processes() const;
+  [[nodiscard]] std::optional<Nanoseconds> paused_since() const;
+  [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
+  [[nodiscard]] Counters sampling_counters() const;
+  [[nodiscard]] Counters export_counters() const;
+
   Collector& collector_;
+  Destination& destination_;
   SessionOptions options_;
-  Continuity own_continuity_;  // when nobody else has one for us
+  const Clock& clock_;
+  Continuity own_continuity_;  // where the supervisor has none for us
   Continuity& continuity_;
+  const SessionHandover earlier_;  // from earlier workers of this run
+
+  // Who is sampled, and their code.
   ProcFileProvider provider_;
   FileRegistry files_{provider_};
   ProcessTable processes_{
@@ -89,27 +84,31 @@ class Session {
   CodeIndex code_{files_, file_guard()};
   StackBuilder stacks_;
   ThreadContexts contexts_;
+
+  // What becomes of the samples of a period.
   std::vector<std::unique_ptr<ProfileKind>> kinds_;  // in the order of their first events
   CpuAccount* cpu_ = nullptr;                        // of the kind that has a clock
   IdentityTable identities_;
-  Legacy inherited_;  // from earlier workers of this run
-  Finisher finisher_;
-  CpuBudget cpu_budget_;
-  IdleRoots idle_roots_;
-  Summary summary_;
-  Summary told_;  // as it was when the last period closed
-  Nanoseconds started_{};
-  Nanoseconds next_progress_{};
-  std::uint64_t sequence_ = 0;
-  std::uint64_t periods_ = 0;  // of this worker
+
+  // The course of the run.
+  Periods periods_;
   Pace pace_;
-  Cadence cadence_;
-  Nanoseconds next_look_{};  // at what we cost
-  Nanoseconds next_shrink_{};
-  Nanoseconds next_slow_notice_{};
-  bool is_slowness_told_ = false;
+  Budgets budgets_;
+  IdleRoots idle_roots_;
+  Counters counted_;  // by this worker, beyond what others count themselves
+  Summary summary_;
+  Summary last_summary_;  // when the last period closed
+  Nanoseconds next_progress_{};
   WorkerEnd ending_ = WorkerEnd::none;
   bool has_deep_stacks_ = false;
+
+  // The finishing thread's.
+  std::optional<Namer> namer_;
+  std::atomic<bool> must_shrink_{false};
+  mutable std::mutex export_mutex_;  // guards the next two
+  Exported exported_;
+  Counters exports_;  // sent and failed
+  Finisher finisher_;
 };
 
 }  // namespace ddprof

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "process/executed_child_fixture.hpp"
+#include "session/fake_clock_fixture.hpp"
 #include "session/stolen_time.hpp"
 
 namespace ddprof {
@@ -155,9 +156,9 @@ TEST_F(SessionTest, TheProfileAddsUpToWhatTheKernelCharged) {
 
 // What a hypervisor stole in one period does not hide what was lost in another.
 TEST_F(SessionTest, TheProfileAddsUpWhenTimeWasStolenAndOtherTimeLost) {
-  options.period = std::chrono::seconds(0);
-  options.charged_cpu = [](std::int64_t counted, bool) { return counted - 2 * kPeriod; };
-  options.on_period = [this](const Summary&, const Summary&) { collector.total = 20 * kPeriod; };
+  options.periods.length = std::chrono::seconds(0);
+  options.charged_cpu.ask = [](std::int64_t counted, bool) { return counted - 2 * kPeriod; };
+  options.observer.on_period = [this](const Summary&, const Summary&) { collector.total = 20 * kPeriod; };
   collector.total = 10 * kPeriod;
   collector.batches = {std::vector<CollectorEvent>(10, sample()), {sample(), sample()}};
   run();
@@ -218,8 +219,10 @@ TEST_F(SessionTest, SamplesSayWhoseTheyWereBeforeAndAfterAnExec) {
   event.tid = Tid{to_int(shop.pid())};
   collector.before_exec = [&] { shop.become_next(); };
   std::vector<std::uint64_t> identifications;
-  options.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable& processes,
-                          const FileRegistry&) { identifications.push_back(processes.identifications()); };
+  options.observer.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable& processes,
+                                   const FileRegistry&) {
+    identifications.push_back(processes.identifications());
+  };
   collector.batches = {{event, event}, {CommEvent{event.pid, event.tid, {}, true, "sleep"}, event, event}};
   run();
   ASSERT_EQ(destination.profiles.size(), 1U);
@@ -282,13 +285,13 @@ TEST_F(SessionTest, AFailingDestinationIsInTheSummary) {
   destination.is_broken = true;
   collector.batches = {{sample()}};
   Summary summary = run();
-  EXPECT_EQ(summary.outcome.failed, 1U);
-  ASSERT_TRUE(summary.outcome.first_error);
+  EXPECT_EQ(summary.failed, 1U);
+  ASSERT_TRUE(summary.exported.first_error);
   EXPECT_NE(render_summary(summary).find("disk full"), std::string::npos);
 }
 
 TEST_F(SessionTest, APeriodBeginsWhereTheOneBeforeItEnded) {
-  options.period = std::chrono::seconds(0);
+  options.periods.length = std::chrono::seconds(0);
   collector.batches = {{sample()}, {sample()}, {sample()}};
   run();
   ASSERT_GE(destination.profiles.size(), 3U);
@@ -300,8 +303,8 @@ TEST_F(SessionTest, APeriodBeginsWhereTheOneBeforeItEnded) {
 
 // A window of no length ends with the first look, and the next one begins with the look after that.
 TEST_F(SessionTest, AProfileEndsWhereThePauseBegins) {
-  options.period = std::chrono::seconds(3600);
-  options.window = std::chrono::seconds(0);
+  options.periods.length = std::chrono::seconds(3600);
+  options.periods.window = std::chrono::seconds(0);
   collector.batches = {{sample()}, {}, {}};
   collector.before_pause = {sample(), sample()};
   Summary summary = run();
@@ -309,7 +312,7 @@ TEST_F(SessionTest, AProfileEndsWhereThePauseBegins) {
   const Profile& profile = destination.profiles.front();
   EXPECT_EQ(by_leaf().begin()->second, 3 * kPeriod);
   EXPECT_LT(profile.duration_ns, 60'000'000'000);
-  EXPECT_EQ(summary.looked_at.count(), profile.duration_ns);
+  EXPECT_EQ(summary.observed.count(), profile.duration_ns);
   EXPECT_THAT(render_summary(summary), HasSubstr("  looked at  "));
   ASSERT_TRUE(collector.paused);
   EXPECT_EQ(collector.resumptions, 0);
@@ -317,9 +320,9 @@ TEST_F(SessionTest, AProfileEndsWhereThePauseBegins) {
 }
 
 TEST_F(SessionTest, WhatTheKernelChargesInPausesDoesNotCount) {
-  options.period = std::chrono::seconds(3600);
-  options.window = std::chrono::seconds(0);
-  options.charged_cpu = [](std::int64_t counted, bool) { return counted + 100 * kPeriod; };
+  options.periods.length = std::chrono::seconds(3600);
+  options.periods.window = std::chrono::seconds(0);
+  options.charged_cpu.ask = [](std::int64_t counted, bool) { return counted + 100 * kPeriod; };
   options.target = Target::command(Pid{::getpid()});
   collector.batches = {std::vector<CollectorEvent>(10, sample()), {}};
   collector.total = 10 * kPeriod;
@@ -344,14 +347,14 @@ TEST_F(SessionTest, KnowsTheProcessesThatWereThereBefore) {
 
 TEST_F(SessionTest, AWorkerThatComesInAPauseGoesOnWithIt) {
   Continuity continuity;
-  options.continuity = &continuity;
-  options.period = std::chrono::seconds(3600);
-  options.window = std::chrono::seconds(0);
-  options.periods_per_worker = 1;
+  options.worker.continuity = &continuity;
+  options.periods.length = std::chrono::seconds(3600);
+  options.periods.window = std::chrono::seconds(0);
+  options.periods.per_worker = 1;
   collector.batches = {{sample()}, {}, {}, {}};
   EXPECT_EQ(run().ending, WorkerEnd::scheduled);
   const Nanoseconds pause_began = *collector.paused;
-  EXPECT_GT(Nanoseconds(continuity.legacy().period_started), pause_began + std::chrono::seconds(3000));
+  EXPECT_GT(Nanoseconds(continuity.handover().period_started), pause_began + std::chrono::seconds(3000));
 
   EXPECT_EQ(run().ending, WorkerEnd::none);
   EXPECT_EQ(collector.resumptions, 0);
@@ -362,13 +365,13 @@ TEST_F(SessionTest, AWorkerThatComesInAPauseGoesOnWithIt) {
 // The first worker has paused and died before anyone had its profile: the time is lost, and told.
 TEST_F(SessionTest, AProfileThatDiedWithItsWorkerIsTold) {
   Continuity continuity;
-  options.continuity = &continuity;
-  options.period = std::chrono::seconds(3600);
-  options.window = std::chrono::seconds(1);
-  Legacy legacy;
+  options.worker.continuity = &continuity;
+  options.periods.length = std::chrono::seconds(3600);
+  options.periods.window = std::chrono::seconds(1);
+  SessionHandover handover;
   const Nanoseconds start = monotonic_now() - std::chrono::seconds(20);
-  legacy.started = legacy.period_started = start.count();
-  continuity.commit(legacy);
+  handover.started = handover.period_started = start.count();
+  continuity.commit(handover);
   collector.paused = start + std::chrono::seconds(1);
   collector.total = 50 * kPeriod;
   collector.batches = {{}, {}};
@@ -387,14 +390,44 @@ TEST_F(SessionTest, StopsWhenAskedAndStillSendsWhatItHas) {
   EXPECT_EQ(destination.profiles.size(), 1U);
 }
 
+TEST_F(SessionTest, APeriodClosesWhenItsTimeHasCome) {
+  FakeClock clock;
+  options.clock = &clock;
+  options.periods.length = std::chrono::seconds(60);
+  options.observer.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable&,
+                                   const FileRegistry&) { clock.time += std::chrono::seconds(1); };
+  for (int batch = 0; batch < 130; ++batch) collector.batches.push_back({sample()});
+  const Summary summary = run();
+  ASSERT_EQ(destination.profiles.size(), 3U);
+  EXPECT_EQ(destination.profiles[0].duration_ns, 60'000'000'000);
+  EXPECT_EQ(destination.profiles[1].duration_ns, 60'000'000'000);
+  EXPECT_EQ(destination.profiles[2].duration_ns, 10'000'000'000);
+  EXPECT_EQ(destination.profiles[0].time_ns, (FakeClock::kUnixAtZero + std::chrono::seconds(1)).count());
+  EXPECT_EQ(summary.duration, std::chrono::seconds(130));
+}
+
+TEST_F(SessionTest, CountersGoOnFromWorkerToWorker) {
+  Continuity continuity;
+  options.worker.continuity = &continuity;
+  options.periods.length = std::chrono::seconds(0);
+  options.periods.per_worker = 1;
+  collector.batches = {{sample()}, {sample(), sample()}};
+  EXPECT_EQ(run().ending, WorkerEnd::scheduled);
+  const Summary summary = run();
+  EXPECT_EQ(summary.stacks, 3U);
+  EXPECT_EQ(summary.sent, destination.profiles.size());
+}
+
 TEST_F(SessionTest, SaysThatItReachedItsCpuBudgetAndNotEachTime) {
   std::vector<std::string> said;
-  options.max_cpu = 0.0001;
-  options.say_notice = [&](const std::string& text) { said.push_back(text); };
-  // The budget is looked at once a second: busy for two of them, and a sample is needed for each look.
-  options.on_sample = [](const SampleEvent&, const BuiltStack&, const ProcessTable&, const FileRegistry&) {
-    for (const Nanoseconds end = monotonic_now() + std::chrono::milliseconds(50); monotonic_now() < end;) {
-    }
+  options.limits.cpu = 0.0001;
+  options.observer.say_notice = [&](const std::string& text) { said.push_back(text); };
+  FakeClock clock;
+  options.clock = &clock;
+  options.observer.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable&,
+                                   const FileRegistry&) {
+    clock.time += std::chrono::milliseconds(50);
+    clock.cpu += std::chrono::milliseconds(50);
   };
   for (int batch = 0; batch < 45; ++batch) collector.batches.push_back({sample()});
   EXPECT_GT(run().slow_down, 1U);
@@ -425,14 +458,14 @@ TEST(Summary, TheEndOfALogIsOneLine) {
   summary.duration = std::chrono::seconds(61);
   summary.stacks = 1234;
   summary.output = "http://agent:8126";
-  summary.outcome.sent = 3;
-  summary.outcome.delivery.waiting = 2;
-  summary.outcome.failed = 1;
-  summary.outcome.first_error = make_error(ErrorCode::failed, "the disk is full");
+  summary.sent = 3;
+  summary.delivery.waiting = 2;
+  summary.failed = 1;
+  summary.exported.first_error = make_error(ErrorCode::failed, "the disk is full");
   summary.worker_ends[static_cast<std::size_t>(WorkerEnd::scheduled)] = 1;
   summary.exact_cpu = 5'950'000'000;
-  summary.own_cpu = std::chrono::milliseconds(86);
-  summary.own_memory_bytes = 20 << 20U;
+  summary.own.cpu = std::chrono::milliseconds(86);
+  summary.own.memory_bytes = 20 << 20U;
   EXPECT_EQ(
       end_line(summary),
       "the end, after 61.0 s: 1,234 samples, 0 lost, 0 stacks truncated; 3 profiles for http://agent:8126; "

@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 #include "base/private_folder.hpp"
-#include "base/thread_pace.hpp"
+#include "base/turns.hpp"
 #include "debugfile/debuginfod_client.hpp"
 #include "session/disk_scratch.hpp"
 #include "session/module_reader.hpp"
@@ -274,7 +274,7 @@ void SourceReader::Work::wait_for_work(std::unique_lock<std::mutex>& lock, const
 }
 
 void SourceReader::Work::run() {
-  const ThreadPace pace;
+  const Turns turns;
   std::optional<DebuginfodClient> servers;
   if (auto settings = debuginfod_settings()) servers.emplace(*std::move(settings));
   PatientOpener opener;

@@ -100,14 +100,13 @@ void count_stop(Summary& summary, StopReason reason, const CodeFile* file) {
   summary.stopped[{reason, has_room ? std::move(place) : ""}]++;
 }
 
-void measure_self(Summary& summary) {
+OwnUsage read_own_usage() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   auto time = [](const timeval& value) {
     return std::chrono::seconds(value.tv_sec) + std::chrono::microseconds(value.tv_usec);
   };
-  summary.own_cpu = time(usage.ru_utime) + time(usage.ru_stime);
-  summary.own_memory_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  return {time(usage.ru_utime) + time(usage.ru_stime), static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
 }
 
 namespace {
@@ -135,22 +134,21 @@ std::string profiles(std::uint64_t count) {
 
 // What did not arrive, or not yet.
 std::string undelivered(const Summary& summary) {
-  const Finisher::Outcome& outcome = summary.outcome;
   std::vector<std::string> parts;
-  if (outcome.delivery.waiting > 0)
-    parts.push_back(fmt::format("{} wait on the disk", outcome.delivery.waiting));
-  if (outcome.delivery.dropped > 0)
-    parts.push_back(fmt::format("{} had to be dropped from there", outcome.delivery.dropped));
-  if (outcome.dropped > 0)
-    parts.push_back(fmt::format("{} were dropped because the destination was too slow", outcome.dropped));
-  if (outcome.failed > 0) parts.push_back(fmt::format("{} failed", outcome.failed));
+  if (summary.delivery.waiting > 0)
+    parts.push_back(fmt::format("{} wait on the disk", summary.delivery.waiting));
+  if (summary.delivery.dropped > 0)
+    parts.push_back(fmt::format("{} had to be dropped from there", summary.delivery.dropped));
+  if (summary.dropped > 0)
+    parts.push_back(fmt::format("{} were dropped because the destination was too slow", summary.dropped));
+  if (summary.failed > 0) parts.push_back(fmt::format("{} failed", summary.failed));
   return parts.empty() ? "" : fmt::format("of the profiles, {}", fmt::join(parts, ", "));
 }
 
 std::vector<std::string> self_report(const Summary& summary) {
   std::vector<std::string> lines;
-  lines.push_back(fmt::format("profiler: {} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
-                              static_cast<double>(summary.own_memory_bytes) / (1 << 20)));
+  lines.push_back(fmt::format("profiler: {} of CPU, {:.1f} MiB", seconds(summary.own.cpu.count()),
+                              static_cast<double>(summary.own.memory_bytes) / (1 << 20)));
   if (summary.exact_cpu) lines.push_back(fmt::format("target: {} of CPU", seconds(*summary.exact_cpu)));
   if (summary.slow_down > 1)
     lines.push_back(fmt::format("sampling slowed down {} times to stay within --max-cpu", summary.slow_down));
@@ -177,13 +175,13 @@ std::string closing_line(const Summary& summary) {
 std::string end_line(const Summary& summary) {
   std::string line = fmt::format("the end, after {:.1f} s: {}; {} for {}",
                                  std::chrono::duration<double>(summary.duration).count(),
-                                 closing_line(summary), profiles(summary.outcome.sent), summary.output);
+                                 closing_line(summary), profiles(summary.sent), summary.output);
   if (const std::string text = undelivered(summary); !text.empty()) line += "; " + text;
-  if (summary.outcome.first_error) line += ": " + summary.outcome.first_error->message;
+  if (summary.exported.first_error) line += ": " + summary.exported.first_error->message;
   if (const std::string text = replacements(summary); !text.empty()) line += "; worker " + text;
   if (summary.exact_cpu) line += fmt::format("; target {} of CPU", seconds(*summary.exact_cpu));
-  return line + fmt::format("; ddprof {} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
-                            static_cast<double>(summary.own_memory_bytes) / (1 << 20));
+  return line + fmt::format("; ddprof {} of CPU, {:.1f} MiB", seconds(summary.own.cpu.count()),
+                            static_cast<double>(summary.own.memory_bytes) / (1 << 20));
 }
 
 std::string render_summary(const Summary& summary) {
@@ -193,8 +191,8 @@ std::string render_summary(const Summary& summary) {
   };
   if (summary.has_pauses)
     add("looked at",
-        fmt::format("{} of {}", seconds(summary.looked_at.count()), seconds(summary.duration.count())));
-  const Nanoseconds observed = summary.has_pauses ? summary.looked_at : summary.duration;
+        fmt::format("{} of {}", seconds(summary.observed.count()), seconds(summary.duration.count())));
+  const Nanoseconds observed = summary.has_pauses ? summary.observed : summary.duration;
   auto reasons = stop_reasons(summary);
   if (reasons.size() > 1) {
     for (const auto& [reason, count] : reasons)
@@ -237,30 +235,28 @@ std::string render_summary(const Summary& summary) {
       summary.engine + (summary.kernel_need.empty()
                             ? ""
                             : fmt::format("; user frames only: kernel frames need {}", summary.kernel_need)));
-  if (const std::string names = naming_line(summary.outcome.modules); !names.empty()) add("names", names);
+  if (const std::string names = naming_line(summary.exported.modules); !names.empty()) add("names", names);
   for (const std::string& notice : summary.notices) add("notice", notice);
-  for (const ModuleNaming& module : summary.outcome.modules) {
+  for (const ModuleNaming& module : summary.exported.modules) {
     if (!module.problem.empty() || module.unread > 0) add("notice", describe(module));
   }
-  add("ddprof", fmt::format("{} of CPU, {:.1f} MiB", seconds(summary.own_cpu.count()),
-                            static_cast<double>(summary.own_memory_bytes) / (1 << 20)));
+  add("ddprof", fmt::format("{} of CPU, {:.1f} MiB", seconds(summary.own.cpu.count()),
+                            static_cast<double>(summary.own.memory_bytes) / (1 << 20)));
   if (const std::string replaced = replacements(summary); !replaced.empty()) add("worker", replaced);
   if (summary.slow_down > 1)
     add("slowed", fmt::format("one of {} samples is taken, to stay within --max-cpu", summary.slow_down));
-  if (summary.outcome.dropped > 0)
-    add("dropped", fmt::format("{}: the destination was too slow", profiles(summary.outcome.dropped)));
-  if (summary.outcome.delivery.waiting > 0)
-    add("waiting",
-        fmt::format("{}, on the disk until they can be sent", profiles(summary.outcome.delivery.waiting)));
-  if (summary.outcome.delivery.dropped > 0)
+  if (summary.dropped > 0)
+    add("dropped", fmt::format("{}: the destination was too slow", profiles(summary.dropped)));
+  if (summary.delivery.waiting > 0)
+    add("waiting", fmt::format("{}, on the disk until they can be sent", profiles(summary.delivery.waiting)));
+  if (summary.delivery.dropped > 0)
     add("dropped", fmt::format("{} that had waited: no room, too old, or refused in the end",
-                               profiles(summary.outcome.delivery.dropped)));
-  if (summary.outcome.first_error) {
-    add("failed",
-        fmt::format("{}: {}", profiles(summary.outcome.failed), summary.outcome.first_error->message));
-    if (!summary.outcome.first_error->hint.empty()) add("", "try: " + summary.outcome.first_error->hint);
+                               profiles(summary.delivery.dropped)));
+  if (summary.exported.first_error) {
+    add("failed", fmt::format("{}: {}", profiles(summary.failed), summary.exported.first_error->message));
+    if (!summary.exported.first_error->hint.empty()) add("", "try: " + summary.exported.first_error->hint);
   }
-  if (summary.outcome.sent > 0) add("profile", summary.output);
+  if (summary.sent > 0) add("profile", summary.output);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <tuple>
 
+#include "base/turns.hpp"
 #include "elf/elf_file.hpp"
 #include "elf/load.hpp"
 #include "symbol/symbol_candidate.hpp"
@@ -24,6 +25,7 @@ std::size_t leading_underscores(std::string_view name) {
 // By place, and among aliases the best name first: what others link against before what is private to a file,
 // the plain name before its underscored twins, then the shorter one.
 bool comes_before(const SymbolCandidate& left, const SymbolCandidate& right) {
+  rest_point_among_many();
   const auto rank = [](const SymbolCandidate& symbol) {
     return std::tuple(symbol.start, ~symbol.size, symbol.is_plt, symbol.is_local,
                       leading_underscores(symbol.name), symbol.name.size(), symbol.name);
