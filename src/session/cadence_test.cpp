@@ -1,4 +1,4 @@
-#include "session/cadence.hpp"
+#include "session/periods.hpp"
 
 #include <gtest/gtest.h>
 

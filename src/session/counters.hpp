@@ -51,7 +51,8 @@ inline Counters operator+(const Counters& left, const Counters& right) {
 // What was counted in between. Counters of a run only grow; those of two runs may not, and then the later one
 // stands for itself.
 inline Counters grown(const Counters& before, const Counters& after) {
-  return combine(before, after, [](std::uint64_t old, std::uint64_t now) { return now - (now >= old ? old : 0); });
+  return combine(before, after,
+                 [](std::uint64_t old, std::uint64_t now) { return now - (now >= old ? old : 0); });
 }
 
 }  // namespace ddprof

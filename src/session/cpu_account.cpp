@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "profile/estimates.hpp"
-#include "session/stolen_time.hpp"
+#include "session/kernel_times.hpp"
 
 namespace ddprof {
 

@@ -11,7 +11,7 @@
 #include "profile/aggregator.hpp"
 #include "profile/cpu_ledger.hpp"
 #include "session/continuity.hpp"
-#include "session/thread_times.hpp"
+#include "session/kernel_times.hpp"
 
 namespace ddprof {
 

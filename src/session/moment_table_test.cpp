@@ -1,4 +1,4 @@
-#include "session/moment_table.hpp"
+#include "session/namer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

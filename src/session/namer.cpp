@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -9,9 +10,16 @@
 #include "base/turns.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
-#include "session/moment_table.hpp"
 
 namespace ddprof {
+
+MomentTable::MomentTable(const AggregatedProfile& profile)
+    : times_(profile.moments.size()), begins_(profile.samples.size() + 1) {
+  for (const AggregatedProfile::Moment& moment : profile.moments) begins_[moment.sample + 1]++;
+  std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+  std::vector<std::uint32_t> next = begins_;
+  for (const AggregatedProfile::Moment& moment : profile.moments) times_[next[moment.sample]++] = moment.time;
+}
 
 namespace {
 

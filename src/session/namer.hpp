@@ -38,6 +38,21 @@ struct ModuleNaming {
 // "/usr/bin/app: debug information; 12 addresses without lines, which came too late".
 std::string describe(const ModuleNaming& module);
 
+// The moments of an aggregated profile, sorted by sample.
+class MomentTable {
+ public:
+  explicit MomentTable(const AggregatedProfile& profile);
+
+  // In the order in which they came, which is that of time.
+  [[nodiscard]] std::span<const Nanoseconds> times(std::uint32_t sample) const {
+    return std::span(times_).subspan(begins_[sample], begins_[sample + 1] - begins_[sample]);
+  }
+
+ private:
+  std::vector<Nanoseconds> times_;
+  std::vector<std::uint32_t> begins_;  // by sample, into times_
+};
+
 // Turns a closed period into a batch of profiles, one of each kind: every distinct address is named once,
 // after aggregation. Lives on the finishing thread; its caches outlive periods.
 class Namer {

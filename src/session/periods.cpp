@@ -4,6 +4,47 @@
 
 namespace ddprof {
 
+using namespace std::chrono_literals;
+
+Cadence::Cadence(std::optional<std::chrono::seconds> period, std::optional<std::chrono::seconds> window)
+    : period_(period) {
+  if (period && window && *window < *period) window_ = *window;
+}
+
+void Cadence::begin(Nanoseconds start, Nanoseconds now, std::optional<Nanoseconds> paused_since) {
+  start_ = start;
+  // A pause that began after the start of a profile has ended it, and nobody has closed it yet.
+  const bool is_between = start > now || (paused_since && *paused_since < start);
+  is_paused_ = has_pauses() && is_between;
+}
+
+std::optional<Nanoseconds> Cadence::next() const {
+  if (is_paused_) return start_;
+  if (!period_) return std::nullopt;
+  return start_ + window_.value_or(*period_);
+}
+
+Cadence::Step Cadence::due(Nanoseconds now) const {
+  const auto moment = next();
+  if (!moment || now < *moment) return Step::none;
+  if (is_paused_) return Step::resume;
+  return has_pauses() ? Step::pause : Step::close;
+}
+
+Nanoseconds Cadence::start_after(Nanoseconds end) const {
+  return has_pauses() ? std::max(start_ + *period_, end) : end;
+}
+
+void Cadence::closed(Nanoseconds end) {
+  start_ = start_after(end);
+  is_paused_ = has_pauses();
+}
+
+void Cadence::resumed(Nanoseconds now) {
+  start_ = now;
+  is_paused_ = false;
+}
+
 void Periods::begin(const SessionHandover& earlier, Nanoseconds now,
                     std::optional<Nanoseconds> paused_since) {
   is_first_worker_ = earlier.started == 0;
@@ -47,6 +88,30 @@ void Periods::hand_over(SessionHandover& handover) const {
   handover.started = started_.count();
   handover.period_started = start().count();
   handover.unix_offset = unix_offset_.count();
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kEventfulPace = 50ms;
+constexpr std::chrono::milliseconds kSamplingPace = 250ms;
+constexpr std::chrono::milliseconds kIdlePace = 60s;
+constexpr std::chrono::milliseconds kFirstPace = 5ms;
+constexpr std::chrono::milliseconds kBeginning = 1s;
+constexpr std::uint64_t kFirstSamples = 20;
+
+}  // namespace
+
+void Pace::update() {
+  samples_ += new_samples_;
+  pace_ = new_others_ > 0 ? kEventfulPace : std::min(pace_ * 2, new_samples_ > 0 ? kSamplingPace : kIdlePace);
+  new_samples_ = new_others_ = 0;
+}
+
+std::chrono::milliseconds Pace::wait(Nanoseconds now) const {
+  // The beginning decides how to go on (fork storms, deep stacks), so it is watched closely.
+  bool is_beginning = now - began_ < kBeginning;
+  bool is_undecided = is_beginning && (pace_ == kEventfulPace || samples_ < kFirstSamples);
+  return is_undecided ? std::min(pace_, kFirstPace) : pace_;
 }
 
 }  // namespace ddprof

@@ -5,10 +5,50 @@
 #include <optional>
 
 #include "base/clock.hpp"
-#include "session/cadence.hpp"
 #include "session/continuity.hpp"
 
 namespace ddprof {
+
+// When profiles begin and end: back to back, or with pauses, as Datadog's Go profiler has them, which looks
+// at the first part of every period (its window) and leaves the target alone for the rest.
+class Cadence {
+ public:
+  enum class Step : std::uint8_t {
+    none,
+    close,   // a profile is complete, and the next one begins
+    pause,   // a profile is complete, and nothing is sampled until it is time to resume
+    resume,  // the next profile begins
+  };
+
+  // Without a period there is one profile, of the whole run. A window that fills its period is none.
+  Cadence(std::optional<std::chrono::seconds> period, std::optional<std::chrono::seconds> window);
+
+  // The first profile begins now.
+  void begin(Nanoseconds now) { begin(now, now, std::nullopt); }
+  // Goes on for another worker, which left the profile that begins, or will begin, at `start`.
+  // `paused_since` is what the collector says.
+  void begin(Nanoseconds start, Nanoseconds now, std::optional<Nanoseconds> paused_since);
+
+  [[nodiscard]] Step due(Nanoseconds now) const;
+  // When the next step is due; none: never.
+  [[nodiscard]] std::optional<Nanoseconds> next() const;
+  // Where the current profile began; in a pause, where the next one is to begin.
+  [[nodiscard]] Nanoseconds start() const { return start_; }
+  // Where the profile after this one begins, if this one ends at `end`.
+  [[nodiscard]] Nanoseconds start_after(Nanoseconds end) const;
+  [[nodiscard]] bool has_pauses() const { return window_.has_value(); }
+  [[nodiscard]] bool is_paused() const { return is_paused_; }
+
+  // What was done: the profile ended there, and a pause was made, if there are any; or sampling goes on.
+  void closed(Nanoseconds end);
+  void resumed(Nanoseconds now);
+
+ private:
+  std::optional<Nanoseconds> period_;
+  std::optional<Nanoseconds> window_;
+  Nanoseconds start_{};
+  bool is_paused_ = false;
+};
 
 struct PeriodOptions {
   std::optional<std::chrono::seconds> length;  // close a profile this often; none: one for the whole run
@@ -69,6 +109,24 @@ class Periods {
   std::uint64_t sequence_ = 0;
   std::uint64_t closed_ = 0;  // by this worker
   bool is_first_worker_ = true;
+};
+
+// How often to look at the collector. While tasks come and go, often: a fork storm has to be noticed while it
+// rages, and files of a short process while it lives. Samples alone can wait, and an idle target is left
+// alone.
+class Pace {
+ public:
+  void begin(Nanoseconds now) { began_ = now; }
+  // One more event, and that there are no more for now.
+  void count(bool is_sample) { ++(is_sample ? new_samples_ : new_others_); }
+  void update();
+  [[nodiscard]] std::chrono::milliseconds wait(Nanoseconds now) const;
+
+ private:
+  Nanoseconds began_{};
+  std::chrono::milliseconds pace_{1};
+  std::uint64_t samples_ = 0;
+  std::uint64_t new_samples_ = 0, new_others_ = 0;
 };
 
 }  // namespace ddprof

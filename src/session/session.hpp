@@ -16,7 +16,6 @@
 #include "process/identity_table.hpp"
 #include "session/code_index.hpp"
 #include "session/idle_roots.hpp"
-#include "session/pace.hpp"
 #include "session/process_choice.hpp"
 #include "session/profile_kind.hpp"
 #include "session/session_options.hpp"

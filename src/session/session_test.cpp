@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "process/executed_child_fixture.hpp"
 #include "session/fake_clock_fixture.hpp"
-#include "session/stolen_time.hpp"
+#include "session/kernel_times.hpp"
 
 namespace ddprof {
 namespace {

@@ -4,13 +4,21 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
-#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "process/process_table.hpp"
 #include "profile/cpu_ledger.hpp"
 
 namespace ddprof {
+
+// CPU time since boot, in nanoseconds, that a hypervisor gave to others while something here wanted to run,
+// and that interrupts took; 0 where nothing tells. The counters of events count it as the task's, the
+// scheduler may not charge it.
+std::int64_t stolen_time();
+
+// The same from the text of /proc/stat.
+std::int64_t parse_stolen_time(std::string_view proc_stat);
 
 // Exact CPU time of living threads, from /proc/PID/task/TID/schedstat, counted from the moment that they were
 // first followed. Only asked for when a period closes with time that nothing explains.
