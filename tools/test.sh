@@ -77,7 +77,7 @@ build() {
 unit_tests() {
   local name=$1 folder=$2 before=$SECONDS logs log total=0 bad=0 missed=0
   logs=$(mktemp -d)
-  find "$folder/src" -name '*_test' -type f -perm -100 | sort |
+  find "$folder/src" "$folder/tests" -name '*_test' -type f -perm -100 | sort |
     xargs -P "$((2 * jobs))" -I{} sh -c 'timeout 600 {} --gtest_brief=1 >"$0/$(basename {})" 2>&1 || touch "$0/$(basename {}).failed"' "$logs"
   for log in "$logs"/*_test; do
     total=$((total + $(count_of '\[==========\] \([0-9]*\) test.*' "$log")))

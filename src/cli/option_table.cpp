@@ -209,8 +209,6 @@ const auto kRows = std::to_array<OptionRow>({
     {.name = "loaded-libs-check-interval", .environment = "DD_PROFILING_LOADED_LIBS_CHECK_INTERVAL",
      .slot = &Options::loaded_libs_check_interval_ms, .value = "MS", .group = Group::profiler,
      .level = Level::extended, .help = "time between two such looks", .low = 0, .has_effect = false},
-    {.name = "record-stack-case", .slot = &Options::record_stack_case, .value = "DIR", .group = Group::profiler,
-     .level = Level::hidden, .help = "write one sample's stack as a test case"},
 
     // Configuration
     {.name = "config", .environment = "DD_PROFILING_NATIVE_CONFIG", .slot = &Options::config, .value = "FILE",

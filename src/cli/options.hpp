@@ -152,7 +152,6 @@ struct Options {
   std::string config;  // the file that was read; empty: none
   bool show_config = false;
   std::string capture_config;
-  std::string record_stack_case;  // developers: directory for one recorded stack
 
   // Report
   std::int64_t top = 0;  // rows to print; 0: what fits one screen

@@ -27,7 +27,6 @@
 #include "encode/output_format.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/sample_printer.hpp"
-#include "unwind/stack_case_files.hpp"
 
 namespace ddprof {
 
@@ -77,34 +76,6 @@ void set_engine(const Options& options, ProfilingRequest& request) {
   if (!chosen) return;
   request.engine = std::move(chosen->engine);
   request.collecting.source = chosen->source;
-}
-
-// Writes the first sample whose user stack is worth a test: complete and of some depth, or cut for a reason
-// that we would like to mend.
-auto stack_case_recorder(std::string directory) {
-  return [directory = std::move(directory), is_done = false](
-             const SampleEvent& sample, const Stack& stack, const ModuleMap& modules,
-             const RuleDictionary& rules, const FileRegistry& files) mutable {
-    constexpr std::size_t kWorthRecording = 4;
-    if (is_done || stack.frames.size() < kWorthRecording) return;
-    is_done = true;
-    StackCopy copy{
-        {sample.registers.sp}, sample.stack, sample.stack.size() >= sample.stack_requested, sample.time};
-    auto describe = [&files](FileId id) {
-      const CodeFile* file = files.file(id).get();
-      return file != nullptr ? std::pair(file->base_name(), file->build_id)
-                             : std::pair(std::string("anonymous"), BuildId());
-    };
-    auto recorded = record_stack_case({.registers = sample.registers,
-                                       .copy = copy,
-                                       .modules = modules,
-                                       .rules = rules,
-                                       .describe = describe});
-    auto written =
-        recorded ? write_stack_case(directory, *recorded) : Result<void>(std::move(recorded).error());
-    if (!written) return say_error(written.error());
-    say_text(fmt::format("ddprof: stack of {} frames recorded in {}\n", stack.frames.size(), directory));
-  };
 }
 
 void print_progress(const Summary& summary) {
@@ -249,8 +220,6 @@ ProfilingRequest make_profiling_request(const Options& options) {
       std::fwrite(line.data(), 1, line.size(), stdout);
     };
   }
-  if (!options.record_stack_case.empty())
-    request.session.observer.on_stack = stack_case_recorder(options.record_stack_case);
   if (is_in_front && !options.quiet && may_draw_progress(!options.program.empty(), target_of(options)))
     request.session.observer.on_progress = print_progress;
   if (options.nice) request.nice = static_cast<int>(*options.nice);

@@ -167,11 +167,7 @@ void Session::handle(const SampleEvent& sample) {
     count_stop(summary_, stack.reason, files_.file(stack.stop_file).get());
   idle_roots_.add(sample.pid);
   has_deep_stacks_ = has_deep_stacks_ || stack.is_deep;
-  const SessionObserver& observer = options_.observer;
-  if (observer.on_sample) observer.on_sample(sample, stack, processes_, files_);
-  if (observer.on_stack && sample.has_registers && is_profiled)
-    observer.on_stack(sample, stacks_.user_stack(), code_.modules(processes_.find_or_read(sample.pid)),
-                      code_.rules(), files_);
+  if (options_.observer.on_sample) options_.observer.on_sample(sample, stack, processes_, files_);
 }
 
 void Session::handle(const MapEvent& event) {

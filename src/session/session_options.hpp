@@ -23,9 +23,6 @@ namespace ddprof {
 struct SessionObserver {
   std::function<void(const SampleEvent&, const BuiltStack&, const ProcessTable&, const FileRegistry&)>
       on_sample;  // --show-samples
-  std::function<void(const SampleEvent&, const Stack&, const ModuleMap&, const RuleDictionary&,
-                     const FileRegistry&)>
-      on_stack;  // stack cases
   // When a period closes: the summary when it began, and now.
   std::function<void(const Summary& before, const Summary& after)> on_period;
   std::function<void(const std::string&)> say_notice;  // --max-cpu is reached, or is no longer

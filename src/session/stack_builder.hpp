@@ -36,8 +36,6 @@ class StackBuilder {
   BuiltStack build(const SampleEvent& sample);
   // One frame that says why a sample is counted and not looked into.
   BuiltStack build_marker(Loss loss);
-  // The user part of the last build, for whoever records cases.
-  [[nodiscard]] const Stack& user_stack() const { return stack_; }
   void forget_all() { outer_.clear(); }
   void forget_thread(Tid tid) { outer_.erase(to_int(tid)); }
 

@@ -1,4 +1,4 @@
-#include "unwind/stack_case.hpp"
+#include "stack_case.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "unwind/stack_case_files.hpp"
-#include "unwind/stack_case_text.hpp"
 #include "unwind/unwinder_nest.hpp"
 #include "unwind/unwinder_self_capture.hpp"
 
@@ -89,7 +87,7 @@ TEST_F(StackCaseRecording, SurvivesTheFolder) {
   EXPECT_EQ(replay(*back), (StackCaseResult{recorded->frames, recorded->reason}));
 }
 
-TEST_F(StackCaseRecording, KeepsAddressesOfAnIncompleteStackForWhoeverMendsIt) {
+TEST_F(StackCaseRecording, KeepsAddressesOfAnIncompleteStack) {
   StackCopy copy = captured_.copy();
   copy.bytes = copy.bytes.first(std::min<std::size_t>(copy.bytes.size(), 512));
   copy.is_truncated = true;

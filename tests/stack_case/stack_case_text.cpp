@@ -1,9 +1,11 @@
-#include "unwind/stack_case_text.hpp"
-
 #include <array>
 #include <charconv>
 #include <iterator>
 #include <optional>
+
+#include "base/output_file.hpp"
+#include "base/read_file.hpp"
+#include "stack_case.hpp"
 
 namespace ddprof {
 
@@ -255,6 +257,35 @@ Result<void> parse_stack_case_module(std::string_view text, StackCaseModule& mod
     const std::string_view key = take_word(line);
     return key == "row" ? parse_row(line, module) : key == "code" && parse_code(line, module);
   });
+}
+
+namespace {
+
+std::string module_file(std::size_t index) { return fmt::format("module.{}.unwind", index); }
+
+}  // namespace
+
+Result<void> write_stack_case(const std::filesystem::path& directory, const StackCase& stack_case) {
+  const OutputFolder folder = TRY(OutputFolder::open(directory.string(), MissingFolders::make));
+  TRY(folder.replace("case.txt", format_stack_case(stack_case)));
+  const auto* bytes = reinterpret_cast<const char*>(stack_case.stack.data());
+  TRY(folder.replace("stack.bin", {bytes, stack_case.stack.size()}));
+  for (std::size_t i = 0; i < stack_case.modules.size(); ++i)
+    TRY(folder.replace(module_file(i), format_stack_case_module(stack_case.modules[i])));
+  return {};
+}
+
+Result<StackCase> read_stack_case(const std::filesystem::path& directory) {
+  const std::string text = TRY(read_file((directory / "case.txt").string()));
+  StackCase stack_case = TRY(parse_stack_case(text));
+  const std::string stack = TRY(read_file((directory / "stack.bin").string()));
+  const auto bytes = std::as_bytes(std::span(stack));
+  stack_case.stack.assign(bytes.begin(), bytes.end());
+  for (std::size_t i = 0; i < stack_case.modules.size(); ++i) {
+    const std::string module_text = TRY(read_file((directory / module_file(i)).string()));
+    TRY(parse_stack_case_module(module_text, stack_case.modules[i]));
+  }
+  return stack_case;
 }
 
 }  // namespace ddprof

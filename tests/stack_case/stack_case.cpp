@@ -1,4 +1,4 @@
-#include "unwind/stack_case.hpp"
+#include "stack_case.hpp"
 
 #include <fmt/format.h>
 
@@ -182,15 +182,15 @@ void clear_words_that_do_not_matter(StackCase& stack_case, const StackCaseResult
     std::uint64_t word = 0;
     std::memcpy(&word, stack.data() + i, sizeof word);
     std::memset(stack.data() + i, 0, sizeof word);
-    const bool is_kept = !is_complete && may_be_address(word, source);
-    if (!is_kept && again.unwind(stack) == expected) continue;
+    const bool may_matter = !is_complete && may_be_address(word, source);
+    if (!may_matter && again.unwind(stack) == expected) continue;
     std::memcpy(stack.data() + i, &word, sizeof word);
     used = i + 8;
   }
   if (again.unwind(std::span(stack).first(used)) == expected) stack.resize(used);
 }
 
-// Registers that no rule asked for are nobody's business either.
+// The same for registers that no rule asked for.
 void clear_registers_that_do_not_matter(StackCase& stack_case, const StackCaseResult& expected) {
   for (std::uint64_t& value : stack_case.registers.by_dwarf_number) {
     const std::uint64_t before = std::exchange(value, 0);
