@@ -1,22 +1,60 @@
 #include "base/foreign_file.hpp"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <utility>
 
+#include "base/call_within.hpp"
 #include "base/mounts.hpp"
 #include "base/read_file.hpp"
 
 namespace ddprof {
+
+namespace {
+
+constexpr std::uint32_t kNobodysNumber = ~0U;  // changes nothing, and answers who we are
+
+std::uint32_t file_user() { return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, kNobodysNumber)); }
+std::uint32_t file_group() { return static_cast<std::uint32_t>(::syscall(SYS_setfsgid, kNobodysNumber)); }
+
+// The C library's functions would change all threads; these are the calls of one.
+bool become(const UserRights& rights) {
+  if (::syscall(SYS_setgroups, rights.groups.size(), rights.groups.data()) != 0) return false;
+  ::syscall(SYS_setfsgid, rights.group);
+  ::syscall(SYS_setfsuid, rights.user);
+  return file_user() == rights.user && file_group() == rights.group;
+}
+
+bool drop_effective_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+  if (::syscall(SYS_capget, &header, sets.data()) != 0) return false;
+  for (auto& set : sets) set.effective = 0;
+  return ::syscall(SYS_capset, &header, sets.data()) == 0;
+}
+
+}  // namespace
+
+bool take_on(const UserRights& rights) {
+  const int dumpable = ::prctl(PR_GET_DUMPABLE);
+  const bool is_user = become(rights);
+  // The kernel makes a process that changes users undumpable, all of its threads.
+  if (dumpable == 1) ::prctl(PR_SET_DUMPABLE, 1);
+  return drop_effective_capabilities() && (is_user || file_user() != 0);
+}
 
 namespace {
 
@@ -154,6 +192,57 @@ Result<ForeignFile> open_foreign_file(const FileRequest& request) {
 Result<MappedRegion> map_foreign_file(ForeignFile& file) {
   if (file.copy) return std::move(*std::exchange(file.copy, std::nullopt));
   return MappedRegion::map_file(file.fd.get());
+}
+
+namespace {
+
+bool is_within(std::string_view path, std::string_view folder) {
+  return path.starts_with(folder) &&
+         (path.size() == folder.size() || folder.ends_with('/') || path[folder.size()] == '/');
+}
+
+PatientOpener::HungPlace place_now(const FileRequest& request) {
+  return place_of(request, read_file(request.mounts).value_or({}));
+}
+
+}  // namespace
+
+std::size_t PatientOpener::hung_calls_of(std::uint32_t user) const {
+  return static_cast<std::size_t>(
+      std::count_if(hung_places_.begin(), hung_places_.end(),
+                    [user](const HungPlace& place) { return place.user == user; }));
+}
+
+bool PatientOpener::is_left_alone(const HungPlace& place, std::string_view path) const {
+  if (hung_places_.size() >= kMaxHungCalls) return true;
+  if (place.user != 0 && hung_calls_of(place.user) >= kMaxHungCallsOfUser) return true;
+  return std::any_of(hung_places_.begin(), hung_places_.end(), [&](const HungPlace& hung) {
+    return hung.user == place.user && is_within(path, hung.path);
+  });
+}
+
+Result<ForeignFile> PatientOpener::open(const FileRequest& request) {
+  const std::string path = request.root + request.path;
+  std::optional<HungPlace> place;  // costs a mount table: only when something has hung
+  if (!hung_places_.empty()) place = place_now(request);
+  if (place && is_left_alone(*place, path))
+    return make_error(ErrorCode::exhausted, "open {}: its file system hung before", path);
+  const auto patience = patience_ / (1U << std::min<std::size_t>(place ? hung_calls_of(place->user) : 0, 6));
+  auto opened = call_within(patience, [open = open_, request] { return open(request); });
+  if (opened) return std::move(*opened);
+  hung_places_.push_back(place ? *place : place_now(request));
+  return make_error(ErrorCode::exhausted, "open {}: its file system hangs, {} is left alone from now on",
+                    path, hung_places_.back().path);
+}
+
+PatientOpener::HungPlace place_of(const FileRequest& request, std::string_view mountinfo) {
+  // Not /proc hangs, but where the link leads.
+  if (request.links == FileRequest::Links::of_kernel) return {request.path, request.user};
+  const auto mount = find_mount(request.path, mountinfo);
+  const std::string_view path = request.path;
+  const std::string_view point = mount ? mount->point : path.substr(0, path.rfind('/') + 1);
+  const std::uint32_t server = mount ? mount->server.value_or(0) : 0;
+  return {request.root + std::string(point), server != 0 ? server : request.user};
 }
 
 }  // namespace ddprof

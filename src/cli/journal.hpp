@@ -10,7 +10,7 @@
 #include "base/call_within.hpp"
 #include "base/result.hpp"
 #include "cli/options.hpp"
-#include "runtime/user_stream.hpp"
+#include "runtime/standard_streams.hpp"
 
 namespace ddprof {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/build_id.hpp"
-#include "base/patient_opener.hpp"
+#include "base/foreign_file.hpp"
 #include "debugfile/debug_image.hpp"
 #include "elf/debug_links.hpp"
 #include "elf/elf_file.hpp"

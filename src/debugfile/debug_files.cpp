@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "elf/mini_debug_info.hpp"
+#include "elf/debug_links.hpp"
 
 namespace ddprof {
 

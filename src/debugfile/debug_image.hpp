@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "base/foreign_file.hpp"
 #include "base/mapped_region.hpp"
-#include "base/patient_opener.hpp"
 #include "base/result.hpp"
 #include "elf/elf_file.hpp"
 

@@ -7,7 +7,6 @@
 #include "collect/engines/engine_table.hpp"
 #include "collect/machine.hpp"
 #include "doctor/agent_check.hpp"
-#include "doctor/debug_checks.hpp"
 #include "doctor/place_checks.hpp"
 #include "export/agent_owner.hpp"
 

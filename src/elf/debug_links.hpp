@@ -5,8 +5,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/build_id.hpp"
+#include "base/result.hpp"
 #include "elf/elf_file.hpp"
 
 namespace ddprof {
@@ -31,5 +33,11 @@ struct SupplementaryLink {
 
 // What .gnu_debuglink calls the CRC of a file. Reads all of it.
 [[nodiscard]] std::uint32_t debug_link_checksum(std::span<const std::byte> file);
+
+// .gnu_debugdata: a small ELF file, packed with xz, whose .symtab has the functions that the stripped file
+// does not name. The addresses are those of `file`. `not_found` when there is no such section, `exhausted`
+// when it is larger than `max_bytes`, or was packed with a dictionary that is.
+Result<std::vector<std::byte>> unpack_mini_debug_info(const ElfFile& file,
+                                                      std::uint64_t max_bytes = ReadLimits().bytes());
 
 }  // namespace ddprof

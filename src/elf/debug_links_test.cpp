@@ -6,8 +6,7 @@
 
 #include "base/scratch_fixture.hpp"
 #include "elf/elf_file.hpp"
-#include "elf/mini_debug_info.hpp"
-#include "elf/scratch.hpp"
+#include "elf/read_limits.hpp"
 
 namespace ddprof {
 namespace {

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "base/turns.hpp"
+#include "elf/byte_cursor.hpp"
 #include "elf/elf_file.hpp"
-#include "elf/load.hpp"
-#include "elf/scratch.hpp"
+#include "elf/read_limits.hpp"
 
 namespace ddprof {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "elf/load.hpp"
+#include "elf/byte_cursor.hpp"
 
 namespace ddprof {
 
@@ -160,6 +160,185 @@ std::optional<std::uint64_t> ElfFile::offset_of_vaddr(std::uint64_t vaddr) const
     if (delta < segment.filesz) return segment.offset + delta;
   }
   return std::nullopt;
+}
+
+namespace {
+
+// Notes are padded to 4 bytes, or to 8 where the segment or section is aligned so (.note.gnu.property).
+std::uint64_t padded(std::uint64_t size, std::uint64_t alignment) {
+  const std::uint64_t mask = (alignment == 8 ? 8 : 4) - 1;
+  return (size + mask) & ~mask;
+}
+
+// Real files have a handful. Many sections can mean the same long list.
+constexpr unsigned kMaxNotes = 4096;
+
+BuildId build_id_in_notes(std::span<const std::byte> notes, std::uint64_t alignment, unsigned& notes_left) {
+  while (const auto header = load<Elf64_Nhdr>(notes, 0)) {
+    if (notes_left == 0) break;
+    --notes_left;
+    const std::uint64_t description_at =
+        padded(sizeof(Elf64_Nhdr) + std::uint64_t{header->n_namesz}, alignment);
+    if (header->n_type == NT_GNU_BUILD_ID && header->n_namesz == sizeof ELF_NOTE_GNU &&
+        load_bounded_string(notes, sizeof(Elf64_Nhdr), sizeof ELF_NOTE_GNU) == ELF_NOTE_GNU) {
+      return BuildId(slice_of(notes, description_at, header->n_descsz));
+    }
+    const std::uint64_t next = padded(description_at + header->n_descsz, alignment);
+    if (next >= notes.size()) break;
+    notes = notes.subspan(next);
+  }
+  return {};
+}
+
+}  // namespace
+
+BuildId ElfFile::build_id() const {
+  unsigned notes_left = kMaxNotes;
+  // Sections first: in a separate debug file the program headers describe the bytes of the stripped file.
+  for (std::size_t i = 1; i < section_count_; ++i) {
+    const auto candidate = section_without_name(i);
+    if (!candidate || candidate->type != SHT_NOTE) continue;
+    if (auto id = build_id_in_notes(candidate->data, candidate->alignment, notes_left); !id.empty())
+      return id;
+  }
+  for (const ElfSegment& segment : segments_) {
+    if (segment.type != PT_NOTE) continue;
+    const auto notes = slice_of(image_, segment.offset, segment.filesz);
+    if (auto id = build_id_in_notes(notes, segment.alignment, notes_left); !id.empty()) return id;
+  }
+  return {};
+}
+
+namespace {
+
+ElfSymbol to_symbol(const Elf64_Sym& entry, std::span<const std::byte> names) {
+  return {.name = load_bounded_string(names, entry.st_name, ElfFile::kMaxSymbolNameBytes),
+          .value = entry.st_value,
+          .size = entry.st_size,
+          .type = static_cast<std::uint8_t>(ELF64_ST_TYPE(entry.st_info)),
+          .binding = static_cast<std::uint8_t>(ELF64_ST_BIND(entry.st_info)),
+          .section_index = entry.st_shndx};
+}
+
+}  // namespace
+
+std::optional<ElfSymbolTable> ElfFile::find_symbol_table(SymbolTableKind kind) const {
+  const std::uint32_t wanted = kind == SymbolTableKind::symtab ? SHT_SYMTAB : SHT_DYNSYM;
+  for (std::size_t i = 1; i < section_count_; ++i) {
+    const auto table = section_without_name(i);
+    if (!table || table->type != wanted || table->data.empty()) continue;
+    const auto names = section_without_name(table->link);
+    return ElfSymbolTable{table->data, names ? names->data : std::span<const std::byte>{}};
+  }
+  return std::nullopt;
+}
+
+bool ElfFile::for_each_symbol(SymbolTableKind kind,
+                              const std::function<void(const ElfSymbol&)>& callback) const {
+  const auto table = find_symbol_table(kind);
+  if (!table) return false;
+  const std::size_t end = std::min<std::uint64_t>(table->entries.size(), kMaxSymbols * sizeof(Elf64_Sym));
+  for (std::size_t at = sizeof(Elf64_Sym); at + sizeof(Elf64_Sym) <= end; at += sizeof(Elf64_Sym))
+    callback(to_symbol(*load<Elf64_Sym>(table->entries, at), table->names));
+  return true;
+}
+
+namespace {
+
+// Pointer encodings of .eh_frame_hdr (LSB core, "DWARF exception header encoding").
+constexpr std::uint8_t kFormatMask = 0x0f;
+constexpr std::uint8_t kApplicationMask = 0x70;
+constexpr std::uint8_t kIndirect = 0x80;
+
+template <typename T>
+std::optional<std::uint64_t> load_extended(std::span<const std::byte> bytes, std::uint64_t offset) {
+  const auto value = load<T>(bytes, offset);
+  if (!value) return std::nullopt;
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(*value));  // unsigned types do not change
+}
+
+std::optional<std::uint64_t> load_format(std::span<const std::byte> bytes, std::uint64_t offset,
+                                         std::uint8_t encoding) {
+  switch (encoding & kFormatMask) {
+    case 0x00:
+    case 0x04:
+    case 0x0c:
+      return load<std::uint64_t>(bytes, offset);
+    case 0x02:
+      return load_extended<std::uint16_t>(bytes, offset);
+    case 0x03:
+      return load_extended<std::uint32_t>(bytes, offset);
+    case 0x0a:
+      return load_extended<std::int16_t>(bytes, offset);
+    case 0x0b:
+      return load_extended<std::int32_t>(bytes, offset);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::uint64_t> eh_frame_address(const ElfRange& header) {
+  constexpr std::uint64_t kPointerAt = 4;
+  if (header.data.size() < kPointerAt || header.data[0] != std::byte{1}) return std::nullopt;
+  const auto encoding = std::to_integer<std::uint8_t>(header.data[1]);
+  if ((encoding & kIndirect) != 0) return std::nullopt;
+  const auto value = load_format(header.data, kPointerAt, encoding);
+  if (!value) return std::nullopt;
+  switch (encoding & kApplicationMask) {
+    case 0x00:
+      return *value;
+    case 0x10:
+      return *value + header.vaddr + kPointerAt;
+    case 0x30:
+      return *value + header.vaddr;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The records from the start to the one that ends the section (length 0), or to the first that cannot be.
+std::span<const std::byte> cut_at_terminator(std::span<const std::byte> data) {
+  constexpr std::uint32_t kLengthIs64Bit = 0xffffffff;
+  std::uint64_t at = 0;
+  while (const auto length32 = load<std::uint32_t>(data, at)) {
+    if (*length32 == 0) return data.first(at + sizeof *length32);
+    std::uint64_t body = at + sizeof *length32;
+    std::uint64_t length = *length32;
+    if (*length32 == kLengthIs64Bit) {
+      length = load<std::uint64_t>(data, body).value_or(~std::uint64_t{0});
+      body += sizeof length;
+    }
+    if (body > data.size() || length > data.size() - body) break;
+    at = body + length;
+  }
+  return data.first(at);
+}
+
+}  // namespace
+
+std::optional<ElfRange> ElfFile::find_eh_frame_hdr() const {
+  for (const ElfSegment& segment : segments_) {
+    if (segment.type != PT_GNU_EH_FRAME) continue;
+    const auto data = slice_of(image_, segment.offset, segment.filesz);
+    if (!data.empty()) return ElfRange{segment.vaddr, data};
+  }
+  return std::nullopt;
+}
+
+std::optional<ElfRange> ElfFile::find_eh_frame() const {
+  if (const auto section = find_section(".eh_frame")) {
+    // In a separate debug file the section is there without bytes, and the program headers point at other
+    // bytes.
+    if (section->data.empty()) return std::nullopt;
+    return ElfRange{section->vaddr, section->data};
+  }
+  const auto header = find_eh_frame_hdr();
+  if (!header) return std::nullopt;
+  const auto address = eh_frame_address(*header);
+  if (!address) return std::nullopt;
+  const auto data = cut_at_terminator(data_at(*address));
+  if (data.empty()) return std::nullopt;
+  return ElfRange{*address, data};
 }
 
 }  // namespace ddprof

@@ -3,7 +3,6 @@
 
 #include "elf/debug_links.hpp"
 #include "elf/elf_file.hpp"
-#include "elf/mini_debug_info.hpp"
 #include "elf/thread_symbol.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -15,7 +15,7 @@
 
 #include "base/mapped_region.hpp"
 #include "base/unique_fd.hpp"
-#include "elf/load.hpp"
+#include "elf/byte_cursor.hpp"
 
 namespace ddprof {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <elf.h>
 
-#include "elf/load.hpp"
+#include "elf/byte_cursor.hpp"
 
 namespace ddprof {
 

@@ -1,19 +1,207 @@
 #include "process/file_provider.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/mounts.hpp"
 #include "base/read_file.hpp"
 #include "elf/elf_file.hpp"
 
 namespace ddprof {
+
+namespace {
+
+// The numbers behind "Key:" of a /proc/PID/status, divided by tabs or blanks.
+std::vector<std::uint32_t> numbers_behind(std::string_view status, std::string_view key) {
+  std::vector<std::uint32_t> numbers;
+  const std::size_t at = status.find(key);
+  if (at == std::string_view::npos) return numbers;
+  std::string_view line = status.substr(at + key.size());
+  line = line.substr(0, line.find('\n'));
+  while (!line.empty()) {
+    line.remove_prefix(std::min(line.find_first_not_of("\t "), line.size()));
+    std::uint32_t number = 0;
+    const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc{}) break;
+    numbers.push_back(number);
+    line.remove_prefix(static_cast<std::size_t>(rest - line.data()));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::optional<ProcessUser> parse_process_user(std::string_view status) {
+  const auto users = numbers_behind(status, "\nUid:");  // real, effective, saved, of the file system
+  const auto groups = numbers_behind(status, "\nGid:");
+  const auto pids = numbers_behind(status, "\nNSpid:");
+  if (users.size() < 4 || groups.size() < 4) return std::nullopt;
+  ProcessUser user{{users[3], groups[3], numbers_behind(status, "\nGroups:")}, 0};
+  if (!pids.empty()) user.inner_pid = static_cast<std::int32_t>(pids.back());
+  return user;
+}
+
+std::optional<ProcessUser> read_process_user(Pid pid) {
+  const auto status = read_file(fmt::format("/proc/{}/status", to_int(pid)));
+  auto user = status ? parse_process_user(*status) : std::nullopt;
+  if (user && user->inner_pid == 0) user->inner_pid = to_int(pid);
+  return user;
+}
+
+std::optional<std::uint32_t> find_user_of(Pid pid) {
+  struct stat status {};
+  if (::stat(fmt::format("/proc/{}", to_int(pid)).c_str(), &status) != 0) return std::nullopt;
+  if (status.st_uid != 0) return status.st_uid;
+  const auto user = read_process_user(pid);
+  return user ? std::optional(user->rights.user) : std::nullopt;
+}
+
+std::optional<UserRights> rights_of_writer(std::optional<std::uint32_t> owner,
+                                           const std::optional<UserRights>& process) {
+  if (!owner) return process && process->user != 0 ? process : rights_of_user(kNoGroup);
+  if (*owner == 0 || *owner == ::geteuid()) return std::nullopt;
+  return process && process->user == *owner ? process : rights_of_user(*owner);
+}
+
+std::string TargetRoot::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
+
+TargetRoots::Key TargetRoots::key_of(const std::string& process) {
+  std::error_code ignored;
+  struct statx root {};
+  // As the kernel remembers it: a root on a file system that hangs must not hang us.
+  if (::statx(AT_FDCWD, (process + "/root/").c_str(), AT_STATX_DONT_SYNC, STATX_INO, &root) != 0) return {};
+  return {std::filesystem::read_symlink(process + "/ns/mnt", ignored).string(),
+          (std::uint64_t{root.stx_dev_major} << 32U) | root.stx_dev_minor, root.stx_ino};
+}
+
+Result<std::shared_ptr<const TargetRoot>> TargetRoots::find_or_open(Pid pid) {
+  const std::string process = fmt::format("/proc/{}", to_int(pid));
+  const Key key = key_of(process);
+  if (key == Key()) return errno_error(ESRCH, "find root of " + process);
+  if (key == key_of("/proc/self")) return std::shared_ptr<const TargetRoot>();
+  if (auto known = roots_.find(key); known != roots_.end()) {
+    if (auto root = known->second.lock()) return root;
+  }
+  std::erase_if(roots_, [](const auto& entry) { return entry.second.expired(); });
+  UniqueFd fd;
+  if (roots_.size() < kMaxRoots)
+    fd = UniqueFd(::open((process + "/root/").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const bool is_held = fd.is_open();
+  auto root = std::make_shared<const TargetRoot>(std::move(fd));
+  if (is_held) roots_[key] = root;
+  return root;
+}
+
+bool sees_our_root(Pid pid) {
+  const auto key = TargetRoots::key_of(fmt::format("/proc/{}", to_int(pid)));
+  return key != TargetRoots::Key() && key == TargetRoots::key_of("/proc/self");
+}
+
+namespace {
+
+// As the process sees it. It may be any user's process, so it must be that user's file.
+FileRequest request_of(Pid pid, std::uint32_t user, std::string path) {
+  FileRequest request{.path = std::move(path)};
+  request.links = FileRequest::Links::last_refused;
+  request.user = user;
+  request.mounts = fmt::format("/proc/{}/mountinfo", to_int(pid));
+  if (!sees_our_root(pid)) request.root = fmt::format("/proc/{}/root", to_int(pid));
+  return request;
+}
+
+FileRequest own_request(std::string path, std::uint32_t user) {
+  FileRequest request{.path = std::move(path)};
+  request.links = FileRequest::Links::last_refused;
+  request.user = user;
+  return request;
+}
+
+}  // namespace
+
+bool is_jit_dump_path(std::string_view path) {
+  constexpr std::string_view kPrefix = "jit-";
+  constexpr std::string_view kSuffix = ".dump";
+  path.remove_prefix(path.rfind('/') + 1);  // npos + 1 is 0
+  if (!path.starts_with(kPrefix) || !path.ends_with(kSuffix)) return false;
+  if (path.size() <= kPrefix.size() + kSuffix.size()) return false;
+  const auto digits = path.substr(kPrefix.size(), path.size() - kPrefix.size() - kSuffix.size());
+  return digits.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+Result<JitFile> JitFile::open(PatientOpener& opener, const FileRequest& request) {
+  ForeignFile file = TRY(opener.open(request));
+  const std::string path = request.root + request.path;
+  if (file.user != request.user)
+    return make_error(ErrorCode::permission_denied,
+                      "open {}: refused, it belongs to user {}, and the process to user {}", path, file.user,
+                      request.user);
+  return JitFile(std::move(file.fd), path);
+}
+
+Result<JitFile> JitFile::open_perf_map(PatientOpener& opener, Pid pid) {
+  const auto user = read_process_user(pid);
+  const std::string outside = fmt::format("/tmp/perf-{}.map", to_int(pid));
+  if (!user) return open(opener, own_request(outside, ::geteuid()));
+  const std::uint32_t owner = user->rights.user;
+  auto inside = open(opener, request_of(pid, owner, fmt::format("/tmp/perf-{}.map", user->inner_pid)));
+  if (inside || inside.error().code != ErrorCode::not_found) return inside;
+  return open(opener, own_request(outside, owner));
+}
+
+Result<JitFile> JitFile::open_dump(PatientOpener& opener, const MappedFile& file) {
+  const auto user = read_process_user(file.pid);
+  if (!user) return open(opener, own_request(file.identity.path, ::geteuid()));
+  FileRequest request = request_of(file.pid, user->rights.user, file.identity.path);
+  auto dump = open(opener, request);
+  if (dump || dump.error().code != ErrorCode::not_found) return dump;
+  // Deleted: the link is the kernel's own, and must be followed.
+  request.root.clear();
+  request.links = FileRequest::Links::of_kernel;
+  request.path =
+      fmt::format("/proc/{}/map_files/{:x}-{:x}", to_int(file.pid), file.start.value, file.end.value);
+  auto mapped = open(opener, request);
+  return mapped ? std::move(mapped) : std::move(dump);
+}
+
+Result<std::uint64_t> JitFile::size() const {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) != 0) return errno_error(errno, "stat " + path_);
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+Result<std::size_t> JitFile::read(std::uint64_t offset, std::span<std::byte> into) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t count =
+        ::pread(fd_.get(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(errno, "read " + path_);
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+Result<std::string> JitFile::read_all(std::size_t max_bytes) const {
+  const std::uint64_t bytes = TRY(size());
+  if (bytes > max_bytes)
+    return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", path_, max_bytes);
+  std::string text(bytes, '\0');
+  text.resize(TRY(read(0, std::as_writable_bytes(std::span(text)))));
+  return text;
+}
 
 namespace {
 

@@ -9,13 +9,11 @@
 #include <string>
 
 #include "base/build_id.hpp"
+#include "base/foreign_file.hpp"
 #include "base/ids.hpp"
 #include "base/mapped_region.hpp"
-#include "base/user_rights.hpp"
 #include "elf/elf_file.hpp"
 #include "process/file_provider.hpp"
-#include "process/jit_files.hpp"
-#include "process/target_roots.hpp"
 
 namespace ddprof {
 

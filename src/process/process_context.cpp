@@ -5,7 +5,7 @@
 
 #include "encode/proto/otlp_fields.hpp"
 #include "encode/proto/wire_reader.hpp"
-#include "process/proc_maps.hpp"
+#include "process/address_space.hpp"
 
 namespace ddprof {
 

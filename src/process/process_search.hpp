@@ -12,7 +12,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "process/confinement.hpp"
-#include "process/process_list.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "process/executed_child_fixture.hpp"
-#include "process/identity_table.hpp"
 
 // A function whose ELF address the symbol table tells.
 extern "C" __attribute__((noinline, used)) int ddprof_process_test_landmark() { return 7; }

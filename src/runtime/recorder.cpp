@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "base/unique_fd.hpp"
-#include "runtime/orphans.hpp"
+#include "runtime/detached_process.hpp"
 #include "runtime/program.hpp"
 #include "runtime/supervisor.hpp"
 

@@ -11,7 +11,6 @@
 
 #include "base/mapped_region.hpp"
 #include "runtime/memory_group.hpp"
-#include "runtime/note_channel.hpp"
 #include "runtime/profiling.hpp"
 #include "runtime/signal_inbox.hpp"
 #include "runtime/worker.hpp"

@@ -1,22 +1,150 @@
 #include "runtime/worker.hpp"
 
+#include <execinfo.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <initializer_list>
 
+#include "base/mapped_region.hpp"
 #include "base/sanitizer.hpp"
-#include "base/truncated_files.hpp"
 #include "runtime/memory_group.hpp"
-#include "runtime/note_channel.hpp"
 #include "runtime/signal_inbox.hpp"
 #include "runtime/worker_sandbox.hpp"
+
+extern "C" const char __ehdr_start;  // of this program, by the linker
+extern "C" const char _end;
+
+namespace ddprof {
+
+namespace {
+
+FaultRecord* fault_record = nullptr;  // a handler can reach globals only
+
+std::uint64_t place_in_program(std::uint64_t address) {
+  const auto start = reinterpret_cast<std::uint64_t>(&__ehdr_start);
+  const auto end = reinterpret_cast<std::uint64_t>(&_end);
+  return address >= start && address < end ? address - start : address;
+}
+
+void record_fault(int signal, siginfo_t* info, void*) {
+  FaultRecord& record = *fault_record;
+  std::array<void*, FaultRecord::kMaxFrames + 2> frames{};
+  const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
+  record.address = reinterpret_cast<std::uint64_t>(info->si_addr);
+  record.count = 0;
+  for (int i = 2; i < count; ++i) {  // this function and the kernel's trampoline
+    record.frames[record.count++] =
+        place_in_program(reinterpret_cast<std::uint64_t>(frames[static_cast<std::size_t>(i)]));
+  }
+  record.signal = signal;
+  ::raise(signal);  // the disposition is the default again
+}
+
+}  // namespace
+
+void record_faults_in(FaultRecord& record) {
+  if (kHasSanitizer) return;
+  fault_record = &record;
+  std::array<void*, 2> warm_up{};
+  ::backtrace(warm_up.data(), static_cast<int>(warm_up.size()));  // loads what it needs, not in the handler
+  alignas(16) static std::array<std::byte, 65536> stack;
+  stack_t own{.ss_sp = stack.data(), .ss_flags = 0, .ss_size = stack.size()};
+  ::sigaltstack(&own, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = record_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND) | SA_NODEFER;
+  for (int signal : {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP})
+    ::sigaction(signal, &action, nullptr);
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+std::string describe(const FaultRecord& record) {
+  std::string text = fmt::format("{} at {:#x} in", signal_name(record.signal), record.address);
+  for (std::size_t i = 0; i < record.count && i < FaultRecord::kMaxFrames; ++i) {
+    const std::uint64_t frame = record.frames[i];
+    text += fmt::format(" {}{:#x}", frame < (std::uint64_t{1} << 32U) ? "ddprof+" : "", frame);
+  }
+  return text;
+}
+
+}  // namespace ddprof
+
+namespace ddprof {
+
+Result<NoteChannel> NoteChannel::open() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+    return errno_error(errno, "socketpair");
+  return NoteChannel{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+void send_note(int worker_end, std::span<const std::byte> note, int fd) {
+  iovec part{.iov_base = const_cast<std::byte*>(note.data()), .iov_len = note.size()};  // it is only read
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  // If it cannot be sent, the supervisor is gone, and so is the need for it.
+  while (::sendmsg(worker_end, &message, MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+ReceivedNote receive_note(int supervisor_end) {
+  ReceivedNote received;
+  iovec part{.iov_base = received.bytes.data(), .iov_len = received.bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = CMSG_LEN(sizeof(int));  // for one: a second would fit into the padding, and leak
+  ssize_t size = ::recvmsg(supervisor_end, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+    received.kind = ReceivedNote::Kind::nothing_yet;
+    return received;
+  }
+  if (size <= 0) return received;
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len >= CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    received.fd = UniqueFd(fd);
+  }
+  received.size = static_cast<std::size_t>(size);
+  const bool is_note = (message.msg_flags & MSG_TRUNC) == 0;
+  received.kind = is_note ? ReceivedNote::Kind::note : ReceivedNote::Kind::nothing_yet;
+  return received;
+}
+
+}  // namespace ddprof
 
 namespace ddprof {
 

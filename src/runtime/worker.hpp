@@ -1,13 +1,61 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
 
+#include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "runtime/fault_record.hpp"
+#include "collect/collector.hpp"
 #include "runtime/profiling.hpp"
 #include "session/continuity.hpp"
 
 namespace ddprof {
+
+// How a worker crashed, written by its signal handler into memory that it shares with the supervisor.
+struct FaultRecord {
+  static constexpr std::size_t kMaxFrames = 24;
+
+  std::atomic<int> signal{0};  // 0: nothing
+  std::uint64_t address = 0;   // that the fault is about
+  std::size_t count = 0;
+  std::array<std::uint64_t, kMaxFrames>
+      frames{};  // in the program's file, where it is in that; else absolute
+};
+
+// In the worker: fatal signals leave a record, then do what they do. Sanitizers have better reports of their
+// own; with them it does nothing.
+void record_faults_in(FaultRecord& record);
+
+// "SIGSEGV at 0x0 in ddprof+0x1234 ddprof+0x5678"
+std::string describe(const FaultRecord& record);
+std::string signal_name(int signal);
+
+// Carries the notes of a collector (Handover) and their descriptors from a worker to its supervisor. The end
+// of file means that the worker is gone.
+struct NoteChannel {
+  UniqueFd supervisor_end;
+  UniqueFd worker_end;
+
+  static Result<NoteChannel> open();
+};
+
+void send_note(int worker_end, std::span<const std::byte> note, int fd);
+
+struct ReceivedNote {
+  enum class Kind { note, nothing_yet, closed };
+  Kind kind = Kind::closed;
+  std::array<std::byte, Handover::kMaxNoteBytes> bytes{};
+  std::size_t size = 0;
+  UniqueFd fd;
+
+  [[nodiscard]] std::span<const std::byte> note() const { return std::span(bytes).first(size); }
+};
+// Does not wait. What is too long for a note counts as nothing; an empty packet as the end of file.
+ReceivedNote receive_note(int supervisor_end);
 
 // Memory that the supervisor and its workers share. A worker parses what strangers wrote and may be made to
 // write anything here: the supervisor uses nothing of it unchecked.

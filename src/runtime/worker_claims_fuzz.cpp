@@ -11,7 +11,6 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "runtime/note_channel.hpp"
 #include "runtime/worker.hpp"
 
 // What a worker that was taken over can make its supervisor, and the next worker, read. Input: a byte that

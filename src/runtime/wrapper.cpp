@@ -15,7 +15,6 @@
 #include "runtime/program.hpp"
 #include "runtime/standard_streams.hpp"
 #include "runtime/supervisor.hpp"
-#include "runtime/user_stream.hpp"
 
 namespace ddprof {
 

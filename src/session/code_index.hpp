@@ -14,7 +14,6 @@
 #include "session/jit_tables.hpp"
 #include "session/table_compiler.hpp"
 #include "unwind/module_map.hpp"
-#include "unwind/rule_dictionary.hpp"
 #include "unwind/unwind_table.hpp"
 
 namespace ddprof {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/private_folder.hpp"
-#include "elf/scratch.hpp"
+#include "elf/read_limits.hpp"
 
 namespace ddprof {
 

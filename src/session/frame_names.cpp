@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "process/jit_files.hpp"
+#include "process/file_provider.hpp"
 #include "profile/marker.hpp"
 #include "session/jit_tables.hpp"
 #include "symbol/demangle.hpp"

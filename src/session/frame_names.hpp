@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/foreign_file.hpp"
 #include "base/frame.hpp"
-#include "base/patient_opener.hpp"
 #include "process/file_registry.hpp"
 #include "session/file_guard.hpp"
 #include "symbol/jit_dump.hpp"

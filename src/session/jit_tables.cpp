@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "unwind/compile_generated.hpp"
+#include "unwind/compile.hpp"
 
 namespace ddprof {
 

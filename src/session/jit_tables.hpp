@@ -11,7 +11,6 @@
 #include "process/file_registry.hpp"
 #include "session/file_guard.hpp"
 #include "symbol/jit_dump.hpp"
-#include "unwind/rule_dictionary.hpp"
 #include "unwind/unwind_table.hpp"
 
 namespace ddprof {

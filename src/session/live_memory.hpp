@@ -2,7 +2,7 @@
 
 #include "base/ids.hpp"
 #include "process/foreign_memory.hpp"
-#include "unwind/memory_reader.hpp"
+#include "unwind/unwinder.hpp"
 
 namespace ddprof {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/truncated_files.hpp"
+#include "base/mapped_region.hpp"
 #include "elf/thread_symbol.hpp"
 #include "session/file_guard.hpp"
 #include "session/module_reader.hpp"
@@ -24,7 +24,6 @@
 #include "symbol/perf_map.hpp"
 #include "symbol/symbol_table.hpp"
 #include "unwind/compile.hpp"
-#include "unwind/compile_generated.hpp"
 
 namespace ddprof {
 

@@ -13,7 +13,7 @@
 #include "export/destination.hpp"
 #include "process/file_provider.hpp"
 #include "process/file_registry.hpp"
-#include "process/identity_table.hpp"
+#include "process/process_table.hpp"
 #include "session/code_index.hpp"
 #include "session/idle_roots.hpp"
 #include "session/process_choice.hpp"

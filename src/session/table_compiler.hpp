@@ -15,7 +15,6 @@
 #include "base/ids.hpp"
 #include "process/file_registry.hpp"
 #include "session/file_guard.hpp"
-#include "unwind/rule_dictionary.hpp"
 #include "unwind/unwind_table.hpp"
 
 namespace ddprof {

@@ -11,7 +11,7 @@
 #include "base/clock.hpp"
 #include "base/read_file.hpp"
 #include "elf/thread_symbol.hpp"
-#include "process/thread_variable_finder.hpp"
+#include "process/thread_context.hpp"
 #include "profile/labels.hpp"
 
 namespace ddprof {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "elf/load.hpp"
+#include "elf/byte_cursor.hpp"
 #include "symbol/demangle.hpp"
 
 namespace ddprof {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/frame.hpp"
 #include "base/mapped_region.hpp"
 #include "base/result.hpp"
-#include "base/source_call.hpp"
 
 namespace ddprof {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <limits>
 
-#include "elf/load.hpp"
+#include "elf/byte_cursor.hpp"
 
 namespace ddprof {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <string_view>
 
-#include "base/source_call.hpp"
+#include "base/frame.hpp"
 #include "elf/elf_file.hpp"
 #include "elf/go_table.hpp"
-#include "elf/work_budget.hpp"
+#include "elf/read_limits.hpp"
 
 namespace ddprof {
 

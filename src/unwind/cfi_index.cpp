@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "unwind/cfi_program.hpp"
-#include "unwind/unwind_table_builder.hpp"
+#include "unwind/unwind_table.hpp"
 
 namespace ddprof {
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "unwind/cfi_reader.hpp"
-#include "unwind/cfi_state.hpp"
 
 namespace ddprof {
 

@@ -2,7 +2,6 @@
 
 #include "base/registers.hpp"
 #include "unwind/cfi_reader.hpp"
-#include "unwind/cfi_state.hpp"
 #include "wire/unwind_table.h"
 
 namespace ddprof {

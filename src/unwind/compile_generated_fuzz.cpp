@@ -2,7 +2,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "unwind/compile_generated.hpp"
+#include "unwind/compile.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;

@@ -1,4 +1,4 @@
-#include "unwind/compile_generated.hpp"
+#include "unwind/compile.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,75 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "unwind/rule_dictionary.hpp"
 #include "wire/unwind_table.h"
 
 namespace ddprof {
+
+// Index into the RuleDictionary. The first two are the same in every dictionary.
+enum class RuleIndex : std::uint16_t { gap = 0, unsupported = 1 };
+constexpr std::size_t to_int(RuleIndex index) { return static_cast<std::size_t>(index); }
+
+// The distinct unwind rules of all tables of this process: a whole Debian system needs about 4,400, so that
+// 16 bits name any of them. Rules are never removed and never move: a reference or span stays valid.
+class RuleDictionary {
+ public:
+  RuleDictionary();
+  RuleDictionary(const RuleDictionary&) = delete;
+  RuleDictionary& operator=(const RuleDictionary&) = delete;
+
+  // What follows is of another file. No file may take more than a quarter of the room that is left, so that
+  // none of them can fill it; what processes write while they run gets nothing of the second half.
+  void start_file() { limit_ = rules_.size() + (DDPROF_MAX_UNWIND_RULES - rules_.size() + 3) / 4; }
+  void start_generated_code() { limit_ = DDPROF_MAX_UNWIND_RULES / 2; }
+
+  // The index of this rule; RuleIndex::unsupported (and one more refusal) when the dictionary is full, for
+  // this file.
+  RuleIndex intern(const ddprof_unwind_rule& rule) {
+    const std::uint64_t key = key_of(rule);
+    const Recent& recent = recent_[recent_slot(key)];
+    return recent.key == key ? recent.index : intern_slowly(rule, key);
+  }
+
+  [[nodiscard]] const ddprof_unwind_rule& operator[](RuleIndex index) const { return rules_[to_int(index)]; }
+  [[nodiscard]] std::span<const ddprof_unwind_rule> rules() const { return rules_; }
+  [[nodiscard]] std::size_t size() const { return rules_.size(); }
+  [[nodiscard]] std::uint64_t refusals() const { return refusals_; }
+
+ private:
+  // Compilers emit a few dozen rules over and over: a direct-mapped cache answers before the hash table is
+  // asked.
+  struct Recent {
+    std::uint64_t key = 0;  // 0 is the gap rule, whose index the zeroed slot also holds
+    RuleIndex index = RuleIndex::gap;
+  };
+  static constexpr unsigned kRecentBits = 9;
+
+  static std::uint64_t key_of(const ddprof_unwind_rule& rule) {
+    std::uint64_t key = 0;
+    std::memcpy(&key, &rule, sizeof key);
+    return key;
+  }
+  static std::size_t recent_slot(std::uint64_t key) {
+    return (key * 0x9e3779b97f4a7c15U) >> (64 - kRecentBits);
+  }
+  RuleIndex intern_slowly(const ddprof_unwind_rule& rule, std::uint64_t key);
+
+  std::vector<ddprof_unwind_rule> rules_;
+  absl::flat_hash_map<std::uint64_t, RuleIndex> indices_;
+  std::array<Recent, std::size_t{1} << kRecentBits> recent_{};
+  std::uint64_t refusals_ = 0;
+  std::size_t limit_ = DDPROF_MAX_UNWIND_RULES;
+};
 
 // What the compiler met on the way. Nothing of it stops a table from being built.
 struct UnwindTableCounters {
@@ -74,6 +134,38 @@ class UnwindTable {
   std::vector<ddprof_unwind_row> rows_;
   std::size_t row_count_ = 0;
   UnwindTableCounters counters_;
+};
+
+// Rows in, in address order, straight into the final layout; the page size is settled at the end.
+class UnwindTableBuilder {
+ public:
+  static constexpr unsigned kMinPageShift = 10;
+  static constexpr unsigned kMaxPageShift = 16;
+  // No table spans more: it bounds the page index of a hostile file, and offsets fit 32 bits.
+  static constexpr std::uint64_t kMaxSpan = std::uint64_t{1} << 32;
+
+  // Rows will lie in [base, base + span). `expected_rows` sizes memory and the first guess of the page size.
+  // Past `max_rows` there is a gap.
+  UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows,
+                     std::size_t max_rows = std::numeric_limits<std::size_t>::max());
+
+  // From `elf_address` on, until the next row, `rule` governs; before the first row there is a gap. Addresses
+  // go up. Dropped: a row with the rule of the one before, and one out of order or out of the span.
+  void add(std::uint64_t elf_address, RuleIndex rule);
+
+  // The last row ends at `end_address`.
+  [[nodiscard]] UnwindTable finish(std::uint64_t end_address, const UnwindTableCounters& counters) &&;
+
+ private:
+  void open_pages_until(std::uint64_t page);
+  void coarsen(unsigned page_shift);
+
+  UnwindTable table_;
+  std::uint64_t span_;
+  std::size_t max_rows_;
+  std::uint64_t unread_rows_ = 0;
+  std::uint64_t next_offset_ = 0;  // the lowest that a row may have
+  RuleIndex last_rule_ = RuleIndex::gap;
 };
 
 }  // namespace ddprof

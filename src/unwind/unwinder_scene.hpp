@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "unwind/unwind_table_builder.hpp"
+#include "unwind/unwind_table.hpp"
 #include "unwind/unwinder.hpp"
 
 namespace ddprof {

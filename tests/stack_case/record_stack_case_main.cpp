@@ -16,16 +16,14 @@ class StackCaseRecorder {
  public:
   void handle(const MapEvent& event) {
     if (event.is_executable)
-      processes_.map(event.pid, event.start, event.length, event.file_offset,
-                     {std::string(event.path), event.device_major, event.device_minor, event.inode,
-                      event.build_id});
+      processes_.map(
+          event.pid, event.start, event.length, event.file_offset,
+          {std::string(event.path), event.device_major, event.device_minor, event.inode, event.build_id});
   }
   void handle(const ForkEvent& event) {
     processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid);
   }
-  void handle(const CommEvent& event) {
-    processes_.rename(event.pid, event.tid, event.comm, event.is_exec);
-  }
+  void handle(const CommEvent& event) { processes_.rename(event.pid, event.tid, event.comm, event.is_exec); }
   void handle(const SampleEvent& sample) {
     if (recorded_ || !sample.has_registers) return;
     const StackCopy copy{
@@ -60,9 +58,9 @@ class StackCaseRecorder {
         module.entry = file->elf->entry();
         const auto image = file->elf->image();
         if (mapping.file_offset < image.size())
-          module.code = image.subspan(mapping.file_offset, std::min<std::size_t>(
-                                                               mapping.end - mapping.start,
-                                                               image.size() - mapping.file_offset));
+          module.code = image.subspan(
+              mapping.file_offset,
+              std::min<std::size_t>(mapping.end - mapping.start, image.size() - mapping.file_offset));
       }
       modules.add(module);
     }
@@ -71,7 +69,8 @@ class StackCaseRecorder {
 
   std::pair<std::string, BuildId> describe(FileId id) const {
     const auto& file = files_.file(id);
-    return file ? std::pair(file->base_name(), file->build_id) : std::pair(std::string("anonymous"), BuildId());
+    return file ? std::pair(file->base_name(), file->build_id)
+                : std::pair(std::string("anonymous"), BuildId());
   }
 
   ProcFileProvider provider_;

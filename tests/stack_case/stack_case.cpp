@@ -7,7 +7,7 @@
 #include <deque>
 #include <tuple>
 
-#include "unwind/unwind_table_builder.hpp"
+#include "unwind/unwind_table.hpp"
 
 namespace ddprof {
 

@@ -12,7 +12,7 @@
 #include "collect/perf/event_plan.hpp"
 #include "collect/perf/event_slots.hpp"
 #include "collect/perf/ring_set.hpp"
-#include "process/process_list.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 

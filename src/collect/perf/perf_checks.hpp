@@ -7,8 +7,8 @@
 #include "base/result.hpp"
 #include "collect/finding.hpp"
 #include "collect/machine.hpp"
-#include "collect/perf/own_privileges.hpp"
 #include "collect/perf/perf_probe.hpp"
+#include "collect/perf/perf_refusal.hpp"
 
 namespace ddprof {
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "collect/perf/cpu_list.hpp"
+#include "collect/perf/ring_set.hpp"
 #include "collect/perf/thread_list.hpp"
 
 namespace ddprof {

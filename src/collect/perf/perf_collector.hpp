@@ -11,16 +11,14 @@
 #include "collect/bpf/thread_context_reader.hpp"
 #include "collect/collector.hpp"
 #include "collect/perf/attach.hpp"
-#include "collect/perf/event_note.hpp"
 #include "collect/perf/event_plan.hpp"
 #include "collect/perf/event_slots.hpp"
-#include "collect/perf/fork_storm.hpp"
 #include "collect/perf/perf_clock.hpp"
 #include "collect/perf/perf_record.hpp"
-#include "collect/perf/ring_merge.hpp"
+#include "collect/perf/perf_ring.hpp"
 #include "collect/perf/ring_set.hpp"
+#include "collect/perf/sample_event.hpp"
 #include "collect/perf/task_set.hpp"
-#include "collect/perf/thinning.hpp"
 #include "collect/target.hpp"
 
 namespace ddprof {

@@ -7,10 +7,10 @@
 
 #include "collect/bpf/thread_context_reader.hpp"
 #include "collect/machine.hpp"
-#include "collect/perf/own_privileges.hpp"
 #include "collect/perf/perf_checks.hpp"
 #include "collect/perf/perf_collector.hpp"
 #include "collect/perf/perf_probe.hpp"
+#include "collect/perf/perf_refusal.hpp"
 
 namespace ddprof {
 

@@ -9,7 +9,7 @@
 #include <ctime>
 #include <fstream>
 
-#include "collect/perf/perf_registers.hpp"
+#include "collect/perf/sample_event.hpp"
 
 namespace ddprof {
 

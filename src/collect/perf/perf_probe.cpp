@@ -10,9 +10,7 @@
 #include <utility>
 
 #include "collect/event_spec.hpp"
-#include "collect/perf/cpu_list.hpp"
 #include "collect/perf/perf_event.hpp"
-#include "collect/perf/ring_budget.hpp"
 #include "collect/perf/ring_set.hpp"
 
 namespace ddprof {

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <utility>
 
-#include "collect/perf/own_privileges.hpp"
 #include "collect/perf/perf_probe.hpp"
+#include "collect/perf/perf_refusal.hpp"
 
 namespace ddprof {
 

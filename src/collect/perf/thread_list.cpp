@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "process/process_list.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 

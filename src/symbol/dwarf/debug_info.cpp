@@ -3,17 +3,152 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "symbol/dwarf/code_bounds.hpp"
+#include "elf/byte_cursor.hpp"
+#include "symbol/dwarf/address_ranges.hpp"
 #include "symbol/dwarf/dwarf_file.hpp"
-#include "symbol/dwarf/supplementary.hpp"
-#include "symbol/dwarf/unit_calls.hpp"
+#include "symbol/dwarf/function_names.hpp"
+#include "symbol/dwarf/function_walk.hpp"
+#include "symbol/dwarf/line_program.hpp"
+#include "symbol/dwarf/split_units.hpp"
 #include "symbol/dwarf/unit_index.hpp"
 
 namespace ddprof {
+
+// The file that dwz moved the common parts of several files to: .gnu_debugaltlink, or .debug_sup of DWARF 5.
+// Null when this file names none, or it is not to be found.
+[[nodiscard]] const ElfFile* find_supplementary(const ElfFile& file, DebugFileSource& others);
+
+namespace {
+
+struct SupplementaryLink {
+  std::string_view path;
+  BuildId build_id;
+};
+
+std::optional<SupplementaryLink> read_gnu_link(std::span<const std::byte> section) {
+  ByteCursor cursor(section);
+  const std::string_view path = cursor.string();
+  if (path.empty()) return std::nullopt;
+  return SupplementaryLink{path, BuildId(section.subspan(cursor.offset()))};
+}
+
+// DWARF 5, section 7.3.6.
+std::optional<SupplementaryLink> read_standard_link(std::span<const std::byte> section) {
+  ByteCursor cursor(section);
+  const std::uint16_t version = cursor.u16();
+  const bool is_itself_supplementary = cursor.u8() != 0;
+  const std::string_view path = cursor.string();
+  const std::uint64_t size = cursor.uleb();
+  if (version != 5 || is_itself_supplementary || path.empty() || size > cursor.left()) return std::nullopt;
+  return SupplementaryLink{path, BuildId(section.subspan(cursor.offset(), size))};
+}
+
+}  // namespace
+
+const ElfFile* find_supplementary(const ElfFile& file, DebugFileSource& others) {
+  std::optional<SupplementaryLink> link;
+  if (const auto section = file.find_section(".gnu_debugaltlink")) {
+    link = read_gnu_link(section->data);
+  } else if (const auto standard = file.find_section(".debug_sup")) {
+    link = read_standard_link(standard->data);
+  }
+  return link ? others.supplementary(link->path, link->build_id) : nullptr;
+}
+
+// Puts together what one unit says about addresses: functions and inlined calls, their names, and the lines.
+class UnitCalls {
+ public:
+  UnitCalls(const CodeBounds& bounds, DebugFileSource& others, DwarfProblem& problem, WorkBudget& budget)
+      : bounds_(bounds), budget_(budget), split_units_(others, problem, budget) {}
+
+  // Addresses are sorted. Those that neither a function nor a line covers are not given.
+  void find(const Unit& unit, std::span<const std::uint64_t> addresses, const DebugInfo::Take& take);
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return split_units_.memory_bytes() + names_.memory_bytes();
+  }
+
+ private:
+  void chain(const Unit& unit, const FunctionWalk& walk, std::uint32_t node, const FoundLine& line,
+             const LineProgram* program);
+  std::string_view path(const LineProgram* program, std::uint64_t file);
+
+  const CodeBounds& bounds_;
+  WorkBudget& budget_;
+  SplitUnits split_units_;
+  FunctionNames names_;
+  std::unordered_map<std::uint64_t, std::string> paths_;  // of the files of the unit that were used
+  std::size_t path_bytes_ = 0;
+  std::vector<SourceCall> calls_;
+};
+
+namespace {
+
+// Calls that were inlined into each other. Compilers stop long before.
+constexpr std::size_t kMaxInlined = 512;
+
+}  // namespace
+
+void UnitCalls::find(const Unit& unit, std::span<const std::uint64_t> addresses,
+                     const DebugInfo::Take& take) {
+  names_.trim();
+  paths_.clear();
+  path_bytes_ = 0;
+  const auto program = LineProgram::parse(unit);
+  std::vector<FoundLine> lines(addresses.size());
+  if (program) lines = find_lines(*program, addresses, bounds_, budget_);
+
+  const auto rest = split_units_.find(unit);
+  const Unit& functions = rest != nullptr ? *rest : unit;
+  FunctionWalk walk(functions, addresses, bounds_);
+  walk.run();
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const std::uint32_t innermost = walk.innermost()[i];
+    if (innermost == FunctionNode::kNone && !lines[i].is_found) continue;
+    if (budget_.is_spent()) break;
+    chain(functions, walk, innermost, lines[i], program ? &*program : nullptr);
+    take(addresses[i], calls_);
+  }
+  if (rest != nullptr) names_.clear();  // its file goes away
+}
+
+// From the inside out: the line of the code, then, for each call that was inlined, the line where it was.
+void UnitCalls::chain(const Unit& unit, const FunctionWalk& walk, std::uint32_t node, const FoundLine& line,
+                      const LineProgram* program) {
+  calls_.clear();
+  SourceCall call;
+  if (line.is_found) call = {{}, {}, path(program, line.file), line.line, line.column, 0};
+  if (node == FunctionNode::kNone) calls_.push_back(call);
+  while (node != FunctionNode::kNone && calls_.size() < kMaxInlined && budget_.spend(1)) {
+    const FunctionNode& function = walk.node(node);
+    const FunctionName name = names_.find(unit, function.entry);
+    call.linker_name = name.linker_name;
+    call.name = name.name;
+    call.start_line = name.start_line;
+    calls_.push_back(call);
+    call = {{}, {}, path(program, function.call_file), function.call_line, function.call_column, 0};
+    node = function.parent;
+  }
+}
+
+std::string_view UnitCalls::path(const LineProgram* program, std::uint64_t file) {
+  if (program == nullptr) return {};
+  const auto found = paths_.find(file);
+  if (found != paths_.end()) return found->second;
+  std::string path = program->path(file);
+  path_bytes_ += path.size();
+  if (!budget_.spend(path.size()) || path_bytes_ > budget_.limits().bytes() / 8) return {};
+  return paths_.emplace(file, std::move(path)).first->second;
+}
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/build_id.hpp"
+#include "base/frame.hpp"
 #include "base/result.hpp"
-#include "base/source_call.hpp"
 #include "elf/elf_file.hpp"
 
 namespace ddprof {

@@ -4,9 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "symbol/dwarf/abbreviations.hpp"
 #include "symbol/dwarf/address_ranges.hpp"
-#include "symbol/dwarf/code_bounds.hpp"
+#include "symbol/dwarf/attributes.hpp"
 #include "symbol/dwarf/unit.hpp"
 
 namespace ddprof {

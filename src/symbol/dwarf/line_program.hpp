@@ -9,6 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "elf/byte_cursor.hpp"
+#include "elf/read_limits.hpp"
+#include "symbol/dwarf/address_ranges.hpp"
 #include "symbol/dwarf/unit.hpp"
 
 namespace ddprof {
@@ -56,5 +59,52 @@ class LineProgram {
       directories_;          // in version 5 the first is the working directory, in others it is number 1
   std::vector<File> files_;  // numbered from 0 in version 5, from 1 in others
 };
+
+struct LineRow {
+  std::uint64_t address = 0;
+  std::uint64_t file = 1;
+  std::uint32_t line = 1;
+  std::uint32_t column = 0;
+  bool ends_sequence = false;
+};
+
+// Runs a line program row by row, and keeps nothing of the table that it makes.
+class LineRows {
+ public:
+  explicit LineRows(const LineProgram& program);
+
+  // Valid until the next call; null at the end.
+  const LineRow* next();
+
+ private:
+  struct Special {
+    std::uint8_t operations = 0;
+    std::int16_t lines = 0;
+  };
+
+  void run_extended();
+  void run_standard(std::uint8_t opcode);
+  void advance(std::uint64_t operations);
+
+  LineProgram::Header header_;
+  ByteCursor cursor_;
+  LineRow row_;
+  std::uint64_t operation_ = 0;  // within an instruction, on machines with very long ones
+  std::array<Special, 256> specials_;
+  bool has_row_ = false;
+};
+
+// A line, with its file as a number of the program that told it.
+struct FoundLine {
+  std::uint64_t file = 0;
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+  bool is_found = false;
+};
+
+// The lines of sorted addresses, in their order.
+[[nodiscard]] std::vector<FoundLine> find_lines(const LineProgram& program,
+                                                std::span<const std::uint64_t> addresses,
+                                                const CodeBounds& bounds, WorkBudget& budget);
 
 }  // namespace ddprof

@@ -4,7 +4,6 @@
 
 #include "symbol/dwarf/dwarf_file.hpp"
 #include "symbol/dwarf/dwarf_test_bytes.hpp"
-#include "symbol/dwarf/line_lookup.hpp"
 
 namespace ddprof {
 namespace {

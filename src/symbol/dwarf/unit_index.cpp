@@ -8,7 +8,6 @@
 
 #include "symbol/dwarf/address_ranges.hpp"
 #include "symbol/dwarf/line_program.hpp"
-#include "symbol/dwarf/line_rows.hpp"
 
 namespace ddprof {
 

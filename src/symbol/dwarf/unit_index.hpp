@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "symbol/dwarf/code_bounds.hpp"
+#include "symbol/dwarf/address_ranges.hpp"
 #include "symbol/dwarf/dwarf_file.hpp"
 
 namespace ddprof {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "unwind/cfi_state.hpp"
+#include "unwind/cfi_reader.hpp"
 
 namespace ddprof {
 

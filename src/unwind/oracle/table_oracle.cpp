@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "elf/elf_file.hpp"
-#include "elf/go_functions.hpp"
-#include "unwind/cfi_state.hpp"
+#include "elf/go_table.hpp"
+#include "unwind/cfi_reader.hpp"
 #include "unwind/compile.hpp"
 #include "unwind/oracle/libdw_frames.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "unwind/rule_dictionary.hpp"
+#include "unwind/unwind_table.hpp"
 
 namespace ddprof {
 
