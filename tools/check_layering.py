@@ -30,6 +30,12 @@ WITHIN_LEVEL = {
 }
 
 
+# Modules that get bytes and make no system calls, and what would make some. The process module names files of /proc in one place.
+PURE = {"elf", "unwind", "symbol", "symbol_dwarf", "profile", "encode", "encode_proto", "report"}
+SYSTEM = re.compile(r'\s*#include (<(fcntl|unistd|dirent|poll|sched|sys/.*)\.h>|<(fstream|filesystem|thread)>|"base/(read_file|output_file|private_folder|foreign_file|unique_fd)\.hpp")')
+PROC_NAMES = "src/process/proc_files.cpp"
+
+
 def declared_modules():
     modules = {}
     for cmake in SRC.rglob("CMakeLists.txt"):
@@ -66,7 +72,12 @@ def main():
             continue
         is_test = re.search(r"_(test|bench|fuzz|main)\.cpp$", source.name)
         allowed = depends | {name} | (test_depends if is_test else set())
+        is_helper = is_test or re.search(r"_(fixture|bytes|scene|nest|capture)\.hpp$", source.name)
         for number, line in enumerate(source.read_text().splitlines(), 1):
+            if name in PURE and not is_helper and SYSTEM.match(line):
+                problems.append(f"{source.relative_to(ROOT)}:{number}: {name} makes no system calls")
+            if name == "process" and not is_helper and '"/proc' in line.split("// ")[0] and str(source.relative_to(ROOT)) != PROC_NAMES:
+                problems.append(f"{source.relative_to(ROOT)}:{number}: files of /proc are named in {PROC_NAMES} alone")
             include = re.match(r'\s*#include "([^"]+)/[^/"]+"', line)
             if not include:
                 continue

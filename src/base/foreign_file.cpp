@@ -25,10 +25,10 @@ namespace ddprof {
 
 namespace {
 
-constexpr std::uint32_t kNobodysNumber = ~0U;  // changes nothing, and answers who we are
+constexpr std::uint32_t kInvalidId = ~0U;  // changes nothing: the call answers which one we have
 
-std::uint32_t file_user() { return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, kNobodysNumber)); }
-std::uint32_t file_group() { return static_cast<std::uint32_t>(::syscall(SYS_setfsgid, kNobodysNumber)); }
+std::uint32_t file_user() { return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, kInvalidId)); }
+std::uint32_t file_group() { return static_cast<std::uint32_t>(::syscall(SYS_setfsgid, kInvalidId)); }
 
 // The C library's functions would change all threads; these are the calls of one.
 bool become(const UserRights& rights) {

@@ -127,7 +127,7 @@ TEST(ForeignFile, IsOpenedWithTheRightsOfAnotherUser) {
   EXPECT_TRUE(open_as(kStranger, folder.path("theirs")).ok());
   EXPECT_TRUE(open_as(kStranger, "/etc/passwd").ok());
   EXPECT_EQ(open_as(kStranger, "relative").error().code, ErrorCode::not_found);
-  // The thread alone was somebody else.
+  // The thread alone was another user.
   EXPECT_EQ(file_user_here(), 0U);
   EXPECT_TRUE(open_foreign_file({.path = folder.path("secret")}).ok());
 }
@@ -151,7 +151,6 @@ TEST(ForeignFile, HasTheOwnerWhoAloneCouldWriteIt) {
   EXPECT_EQ(owner("open"), std::nullopt);
   EXPECT_EQ(owner("shared"), std::nullopt);
 }
-
 
 using std::chrono::milliseconds;
 

@@ -89,6 +89,16 @@ TEST(ReadInput, StopsAtItsLimit) {
   EXPECT_EQ(text.error().message, "read standard input: larger than 4 bytes");
 }
 
+TEST(ReadPieces, AddUpToTheFile) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("large"), content(100'000, 'x');
+  folder.write("large", content);
+  std::string pieces;
+  ASSERT_TRUE(read_pieces(path, [&](std::string_view piece) { pieces += piece; }).ok());
+  EXPECT_EQ(pieces, content);
+  EXPECT_FALSE(read_pieces(path + ".missing", [](std::string_view) {}).ok());
+}
+
 TEST(ReadFile, DoesNotWaitForTheWriterOfAFifo) {
   ScratchFolder folder;
   const std::string path = folder.path("fifo");

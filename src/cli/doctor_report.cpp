@@ -22,7 +22,7 @@ std::string block(std::string_view text, std::size_t indent, std::size_t width) 
 }
 
 // In one line, however long: commands are copied.
-std::string cure_line(std::string_view label, std::string_view text, std::size_t indent) {
+std::string hint_line(std::string_view label, std::string_view text, std::size_t indent) {
   if (text.empty()) return {};
   return fmt::format("{:{}}{}: {}\n", "", indent, label, printable(text));
 }
@@ -31,10 +31,10 @@ std::string finding_text(const Finding& finding, bool is_in_container, std::size
   std::string text =
       fmt::format("{:<{}}{:<{}}", state_name(finding.state), kStateColumn, finding.name, kNameColumn);
   text += block(fmt::format("{}: {}", finding.fact, finding.meaning), kIndent, width);
-  text += cure_line("try", finding.cure.command, kIndent);
+  text += hint_line("try", finding.hint.command, kIndent);
   if (!is_in_container) return text;
-  text += cure_line("docker", finding.cure.docker, kIndent);
-  text += cure_line("kubernetes", finding.cure.kubernetes, kIndent);
+  text += hint_line("docker", finding.hint.docker, kIndent);
+  text += hint_line("kubernetes", finding.hint.kubernetes, kIndent);
   return text;
 }
 
@@ -48,15 +48,15 @@ std::string ability_text(const Ability& ability, std::size_t width) {
   std::string text =
       fmt::format("  {:<{}}{:<{}}", answer(ability.state), kStateColumn, ability.title, kTitleColumn);
   text += block(ability.meaning, kAbilityIndent, width);
-  return text + cure_line("try", ability.cure.command, kAbilityIndent);
+  return text + hint_line("try", ability.hint.command, kAbilityIndent);
 }
 
-void write_cure(JsonWriter& json, const Cure& cure) {
+void write_hint(JsonWriter& json, const Hint& hint) {
   json.key("cure");
   json.begin_object();
-  json.member("command", cure.command);
-  json.member("docker", cure.docker);
-  json.member("kubernetes", cure.kubernetes);
+  json.member("command", hint.command);
+  json.member("docker", hint.docker);
+  json.member("kubernetes", hint.kubernetes);
   json.end_object();
 }
 
@@ -66,7 +66,7 @@ void write_finding(JsonWriter& json, const Finding& finding) {
   json.member("state", state_name(finding.state));
   json.member("fact", finding.fact);
   json.member("meaning", finding.meaning);
-  write_cure(json, finding.cure);
+  write_hint(json, finding.hint);
   json.end_object();
 }
 
@@ -75,7 +75,7 @@ void write_ability(JsonWriter& json, const Ability& ability) {
   json.member("name", ability.name);
   json.member("state", state_name(ability.state));
   json.member("meaning", ability.meaning);
-  write_cure(json, ability.cure);
+  write_hint(json, ability.hint);
   json.end_object();
 }
 

@@ -19,7 +19,7 @@ Diagnosis example() {
        .state = CheckState::limited,
        .fact = "kernel.perf_event_paranoid is 2",
        .meaning = "own processes, without the kernel",
-       .cure = {"sudo sysctl kernel.perf_event_paranoid=1", "--cap-add PERFMON", "capabilities: [PERFMON]"}}};
+       .hint = {"sudo sysctl kernel.perf_event_paranoid=1", "--cap-add PERFMON", "capabilities: [PERFMON]"}}};
   diagnosis.abilities = {
       {"own-programs", CheckState::ok, "your own programs", "ddprof record PROGRAM"},
       {"whole-host", CheckState::missing, "the whole machine", "not allowed", {.command = "run as root"}}};

@@ -357,7 +357,7 @@ Result<void> set_scale(EventSpec& spec, std::string_view text) {
   return {};
 }
 
-// The mode is checked and not kept: values are always summed, and allocations, the only events that can be
+// The mode is checked and not stored: values are always summed, and allocations, the only events that can be
 // live, are not collected yet.
 Result<void> check_mode(const EventSpec& spec, std::string_view mode) {
   if (mode.find_first_not_of("sla*") != std::string_view::npos) {

@@ -7,8 +7,8 @@
 
 // Default rates. Frequent events are sampled at a frequency: the kernel adapts the period, and each sample
 // carries the number of events that it stands for, so totals stay right at a bounded cost. Rare ones (major
-// faults, migrations, alignment and emulation faults) are all kept, because each is news. 99 Hz rather than
-// 100 avoids walking in step with timers of the target.
+// faults, migrations, alignment and emulation faults) are all sampled, because each is news. 99 Hz rather
+// than 100 avoids walking in step with timers of the target.
 
 namespace ddprof {
 

@@ -6,8 +6,8 @@
 
 namespace ddprof {
 
-// What makes something work that does not.
-struct Cure {
+// What would make something work that does not.
+struct Hint {
   std::string command;     // on the machine itself
   std::string docker;      // options of `docker run`
   std::string kubernetes;  // fields of the container or pod
@@ -33,7 +33,7 @@ struct Finding {
   CheckState state = CheckState::ok;
   std::string fact;     // "kernel.kptr_restrict is 1"
   std::string meaning;  // one plain sentence without its full stop
-  Cure cure = {};       // nothing in it when nothing needs a cure
+  Hint hint = {};       // empty when nothing is to be done
 };
 
 // One thing that people want of a profiler, and how far it works here.
@@ -42,7 +42,7 @@ struct Ability {
   CheckState state = CheckState::ok;
   std::string title;    // "processes of other users"
   std::string meaning;  // how to have it, how far it goes, or why not
-  Cure cure = {};
+  Hint hint = {};
 };
 inline constexpr std::string_view kWholeHostAbility = "whole-host";
 

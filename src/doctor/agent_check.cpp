@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kIntake = "/profiling/v1/input";
 constexpr std::size_t kMaxInfoBytes = 64U << 10U;
 
-// Either it listens or it does not: nobody waits for a local socket.
+// Either it listens or it does not: a local socket answers at once.
 Result<void> connect_socket(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -57,7 +57,7 @@ Finding unreachable(Finding finding, const Error& error) {
   finding.state = CheckState::missing;
   finding.fact += fmt::format(" does not answer ({})", error.message);
   finding.meaning = "profiles cannot be sent to it; files need no agent";
-  finding.cure = {"start the agent, or name it: --url, DD_TRACE_AGENT_URL",
+  finding.hint = {"start the agent, or name it: --url, DD_TRACE_AGENT_URL",
                   "--env DD_AGENT_HOST=… or --volume /var/run/datadog:/var/run/datadog",
                   "env DD_AGENT_HOST from status.hostIP, or a hostPath volume of /var/run/datadog"};
   return finding;
@@ -70,7 +70,7 @@ Finding with_info(Finding finding, const AgentInfo& info) {
   }
   finding.state = CheckState::limited;
   finding.meaning = fmt::format("answers with status {}, and does not list {}", info.status, kIntake);
-  finding.cure.command = "name a Datadog agent that takes profiles: --url, DD_TRACE_AGENT_URL";
+  finding.hint.command = "name a Datadog agent that takes profiles: --url, DD_TRACE_AGENT_URL";
   return finding;
 }
 
@@ -99,7 +99,7 @@ Finding check_found_agent(const Result<AgentAddress>& address, std::optional<uid
           .state = CheckState::missing,
           .fact = stranger_text(address->text(), *stranger),
           .meaning = "no profile is sent to it, unless it is named",
-          .cure = {"start the agent, or name the listener: --url " + address->text(), "", ""}};
+          .hint = {"start the agent, or name the listener: --url " + address->text(), "", ""}};
 }
 
 }  // namespace ddprof

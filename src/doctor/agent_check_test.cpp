@@ -24,7 +24,7 @@ TEST(CheckAgent, AsksWhetherItTakesProfiles) {
   EXPECT_EQ(check(other.url()).state, CheckState::limited);
 }
 
-TEST(CheckAgent, SaysWhyNobodyAnswers) {
+TEST(CheckAgent, SaysWhyThereIsNoAnswer) {
   RawServer gone("");
   const std::string url = gone.url();
   gone.close();
@@ -61,7 +61,7 @@ TEST(CheckAgent, AStrangersListenerGetsNothing) {
   const Finding finding = check_found_agent(address, 61001);
   EXPECT_EQ(finding.state, CheckState::missing);
   EXPECT_THAT(finding.fact, HasSubstr("a process of user 61001 listens there"));
-  EXPECT_THAT(finding.cure.command, HasSubstr("--url http://localhost:8126"));
+  EXPECT_THAT(finding.hint.command, HasSubstr("--url http://localhost:8126"));
 }
 
 }  // namespace

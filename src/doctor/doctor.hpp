@@ -23,7 +23,7 @@ struct Diagnosis {
   bool can_profile = false;  // at all
 };
 
-// Looks at this machine as this process sees it. Changes nothing; takes at most the seconds that an agent and
+// Inspects this machine as this process sees it. Changes nothing; takes at most the seconds that an agent and
 // debuginfod servers take to not answer.
 Diagnosis examine(const DoctorOptions& options);
 

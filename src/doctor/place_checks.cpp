@@ -39,8 +39,8 @@ Finding check_debug_files(const Machine& machine) {
   }
   finding.state = CheckState::missing;
   finding.fact = fmt::format("no {}", kFolder);
-  finding.meaning = "stripped files have the names that they kept, without lines and inlined calls";
-  finding.cure = {"install debug packages (Debian: sudo apt install libc6-dbg, and *-dbgsym)",
+  finding.meaning = "stripped files have the names left in them, without lines and inlined calls";
+  finding.hint = {"install debug packages (Debian: sudo apt install libc6-dbg, and *-dbgsym)",
                   "--volume /usr/lib/debug:/usr/lib/debug:ro", "a hostPath volume of /usr/lib/debug"};
   return finding;
 }
@@ -51,7 +51,7 @@ Finding check_debuginfod(const std::optional<DebuginfodSettings>& settings, mill
     finding.state = CheckState::missing;
     finding.fact = "DEBUGINFOD_URLS names no server";
     finding.meaning = "debug files that are not installed are not fetched";
-    finding.cure = {"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your distribution's)",
+    finding.hint = {"export DEBUGINFOD_URLS=https://debuginfod.debian.net (or your distribution's)",
                     "--env DEBUGINFOD_URLS=…", "env DEBUGINFOD_URLS"};
     return finding;
   }
@@ -70,7 +70,7 @@ Finding check_debuginfod(const std::optional<DebuginfodSettings>& settings, mill
   if (answered == settings->urls.size()) return finding;
   finding.state = answered == 0 ? CheckState::missing : CheckState::limited;
   finding.meaning = problem;
-  finding.cure.command = "name servers that this machine can reach, or unset DEBUGINFOD_URLS";
+  finding.hint.command = "name servers that this machine can reach, or unset DEBUGINFOD_URLS";
   return finding;
 }
 
@@ -139,7 +139,7 @@ Finding check_pid_namespace(const Machine& machine) {
   finding.state = CheckState::limited;
   finding.fact = "not the machine's own";
   finding.meaning = "-p finds, and -g unwinds, only processes of this PID namespace";
-  finding.cure = {"run ddprof in the namespace of the host", "--pid host", "hostPID: true"};
+  finding.hint = {"run ddprof in the namespace of the host", "--pid host", "hostPID: true"};
   return finding;
 }
 
@@ -158,7 +158,7 @@ Finding check_cgroup(const Machine& machine) {
   finding.meaning = fmt::format("profiler and program share {} MiB of memory", *limit / kMebibyte);
   if (*limit >= kComfortable) return finding;
   finding.state = CheckState::limited;
-  finding.cure = {"raise the group's memory limit", "--memory 1g", "resources.limits.memory: 1Gi"};
+  finding.hint = {"raise the group's memory limit", "--memory 1g", "resources.limits.memory: 1Gi"};
   return finding;
 }
 
@@ -168,7 +168,7 @@ void limit_to_namespace(const Machine& machine, std::vector<Ability>& abilities)
     if (ability.name != kWholeHostAbility || ability.state == CheckState::missing) continue;
     ability.state = CheckState::limited;
     ability.meaning = "only processes of this PID namespace have stacks";
-    ability.cure = check_pid_namespace(machine).cure;
+    ability.hint = check_pid_namespace(machine).hint;
   }
 }
 

@@ -38,7 +38,7 @@ TEST(CheckDebuginfod, AnyAnswerIsOne) {
 TEST(CheckDebuginfod, IsNotAskedForWithoutTheVariable) {
   const Finding finding = check_debuginfod(std::nullopt);
   EXPECT_EQ(finding.state, CheckState::missing);
-  EXPECT_THAT(finding.cure.command, HasSubstr("export DEBUGINFOD_URLS="));
+  EXPECT_THAT(finding.hint.command, HasSubstr("export DEBUGINFOD_URLS="));
 }
 
 TEST(CheckDebuginfod, DoesNotWaitForAServerThatHangs) {
@@ -46,7 +46,6 @@ TEST(CheckDebuginfod, DoesNotWaitForAServerThatHangs) {
   const DebuginfodSettings settings{.urls = {silent.url(), silent.url()}, .cache_folder = "/cache"};
   EXPECT_EQ(check_debuginfod(settings, std::chrono::milliseconds(50)).state, CheckState::missing);
 }
-
 
 using testing::HasSubstr;
 
@@ -69,8 +68,8 @@ TEST(CheckPidNamespace, KnowsTheFirstOne) {
   recorded.link("/proc/self/ns/pid", "pid:[4026532441]");
   const Finding finding = check_pid_namespace(recorded.machine());
   EXPECT_EQ(finding.state, CheckState::limited);
-  EXPECT_EQ(finding.cure.docker, "--pid host");
-  EXPECT_EQ(finding.cure.kubernetes, "hostPID: true");
+  EXPECT_EQ(finding.hint.docker, "--pid host");
+  EXPECT_EQ(finding.hint.kubernetes, "hostPID: true");
 }
 
 TEST(CheckCgroup, ReadsTheMemoryLimitOfBothVersions) {
@@ -113,7 +112,7 @@ TEST(LimitToNamespace, LimitsTheViewOfTheHost) {
   limit_to_namespace(recorded.machine(), other);
   EXPECT_EQ(other[0].state, CheckState::ok);
   EXPECT_EQ(other[1].state, CheckState::limited);
-  EXPECT_EQ(other[1].cure.kubernetes, "hostPID: true");
+  EXPECT_EQ(other[1].hint.kubernetes, "hostPID: true");
   std::vector<Ability> without = able;
   without[1].state = CheckState::missing;
   limit_to_namespace(recorded.machine(), without);

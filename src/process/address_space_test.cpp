@@ -55,7 +55,6 @@ TEST(AddressSpace, IgnoresAnEmptyMapping) {
   EXPECT_TRUE(space.mappings().empty());
 }
 
-
 TEST(ProcMaps, ReadsALineWithAPathThatHasSpaces) {
   auto line = parse_proc_maps_line(
       "7f0000001000-7f0000002000 r-xp 0000a000 fd:01 123456   /opt/my program (deleted)");

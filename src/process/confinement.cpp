@@ -8,7 +8,7 @@
 #include <charconv>
 #include <span>
 
-#include "base/read_file.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 
@@ -63,11 +63,6 @@ std::string_view without_end(std::string_view text, std::string_view end) {
 constexpr std::string_view kCgroupMount = "/sys/fs/cgroup";
 // Of the namespace that the machine itself is in: the kernel's PROC_CGROUP_INIT_INO.
 constexpr std::uint64_t kInitialCgroupNamespace = 0xEFFFFFFB;
-
-std::uint64_t inode_of(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
-}
 
 bool has_word(std::string_view list, std::string_view word) {
   while (!list.empty()) {
@@ -136,34 +131,23 @@ std::string cgroup_directory_in(std::string_view text) {
 }
 
 std::optional<Pid> parse_namespace_pid(std::string_view status) {
-  constexpr std::string_view kKey = "NSpid:";
-  std::optional<Pid> found;
-  for_each_line(status, [&](std::string_view line) {
-    if (!line.starts_with(kKey)) return false;
-    const std::string_view numbers = line.substr(kKey.size());
-    const std::size_t last = numbers.find_last_of("\t ");
-    const bool is_nested = numbers.find_first_of("0123456789") < last && last != std::string_view::npos;
-    std::int32_t number = 0;
-    const std::string_view digits = numbers.substr(last == std::string_view::npos ? 0 : last + 1);
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (is_nested && parsed.ec == std::errc() && number > 0) found = Pid{number};
-    return true;
-  });
-  return found;
+  const auto pids = status_numbers(status, "NSpid");
+  if (pids.size() < 2 || pids.back() == 0) return std::nullopt;
+  return Pid{static_cast<std::int32_t>(pids.back())};
 }
 
 std::shared_ptr<const Confinement> read_confinement(Pid pid) {
-  auto text = read_file(fmt::format("/proc/{}/cgroup", to_int(pid)));
+  auto text = read_proc_file(pid, "cgroup");
   return std::make_shared<const Confinement>(text ? parse_cgroup(*text) : Confinement());
 }
 
 std::string read_entity_id(Pid pid) {
-  auto text = read_file(fmt::format("/proc/{}/cgroup", to_int(pid)));
+  auto text = read_proc_file(pid, "cgroup");
   if (!text) return {};
   if (const Confinement found = parse_cgroup(*text); !found.container_id.empty())
     return "ci-" + found.container_id;
   // Outside of containers the inode would be that of a service or a session.
-  const std::uint64_t name_space = inode_of(fmt::format("/proc/{}/ns/cgroup", to_int(pid)));
+  const std::uint64_t name_space = inode_of(proc_path(pid, "ns/cgroup"));
   if (name_space == 0 || name_space == kInitialCgroupNamespace) return {};
   const std::string directory = cgroup_directory_in(*text);
   const std::uint64_t inode = directory.empty() ? 0 : inode_of(directory);
@@ -171,28 +155,17 @@ std::string read_entity_id(Pid pid) {
 }
 
 std::optional<Pid> read_namespace_pid(Pid pid) {
-  auto text = read_file(fmt::format("/proc/{}/status", to_int(pid)));
+  auto text = read_proc_file(pid, "status");
   return text ? parse_namespace_pid(*text) : std::nullopt;
 }
 
 std::optional<std::uint32_t> parse_effective_user(std::string_view status) {
-  constexpr std::string_view kKey = "Uid:";  // real, effective, saved, of the file system
-  std::optional<std::uint32_t> found;
-  for_each_line(status, [&](std::string_view line) {
-    if (!line.starts_with(kKey)) return false;
-    line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));  // the real one
-    line.remove_prefix(std::min(line.find_first_of("\t "), line.size()));
-    line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));
-    std::uint32_t number = 0;
-    const auto parsed = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (parsed.ec == std::errc()) found = number;
-    return true;
-  });
-  return found;
+  const auto users = status_numbers(status, "Uid");  // real, effective, saved, of the file system
+  return users.size() > 1 ? std::optional(users[1]) : std::nullopt;
 }
 
 std::optional<std::uint32_t> read_effective_user(Pid pid) {
-  auto text = read_file(fmt::format("/proc/{}/status", to_int(pid)));
+  auto text = read_proc_file(pid, "status");
   return text ? parse_effective_user(*text) : std::nullopt;
 }
 

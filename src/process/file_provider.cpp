@@ -8,53 +8,28 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/mounts.hpp"
-#include "base/read_file.hpp"
 #include "elf/elf_file.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 
-namespace {
-
-// The numbers behind "Key:" of a /proc/PID/status, divided by tabs or blanks.
-std::vector<std::uint32_t> numbers_behind(std::string_view status, std::string_view key) {
-  std::vector<std::uint32_t> numbers;
-  const std::size_t at = status.find(key);
-  if (at == std::string_view::npos) return numbers;
-  std::string_view line = status.substr(at + key.size());
-  line = line.substr(0, line.find('\n'));
-  while (!line.empty()) {
-    line.remove_prefix(std::min(line.find_first_not_of("\t "), line.size()));
-    std::uint32_t number = 0;
-    const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    if (error != std::errc{}) break;
-    numbers.push_back(number);
-    line.remove_prefix(static_cast<std::size_t>(rest - line.data()));
-  }
-  return numbers;
-}
-
-}  // namespace
-
 std::optional<ProcessUser> parse_process_user(std::string_view status) {
-  const auto users = numbers_behind(status, "\nUid:");  // real, effective, saved, of the file system
-  const auto groups = numbers_behind(status, "\nGid:");
-  const auto pids = numbers_behind(status, "\nNSpid:");
+  const auto users = status_numbers(status, "Uid");  // real, effective, saved, of the file system
+  const auto groups = status_numbers(status, "Gid");
+  const auto pids = status_numbers(status, "NSpid");
   if (users.size() < 4 || groups.size() < 4) return std::nullopt;
-  ProcessUser user{{users[3], groups[3], numbers_behind(status, "\nGroups:")}, 0};
+  ProcessUser user{{users[3], groups[3], status_numbers(status, "Groups")}, 0};
   if (!pids.empty()) user.inner_pid = static_cast<std::int32_t>(pids.back());
   return user;
 }
 
 std::optional<ProcessUser> read_process_user(Pid pid) {
-  const auto status = read_file(fmt::format("/proc/{}/status", to_int(pid)));
+  const auto status = read_proc_file(pid, "status");
   auto user = status ? parse_process_user(*status) : std::nullopt;
   if (user && user->inner_pid == 0) user->inner_pid = to_int(pid);
   return user;
@@ -62,7 +37,7 @@ std::optional<ProcessUser> read_process_user(Pid pid) {
 
 std::optional<std::uint32_t> find_user_of(Pid pid) {
   struct stat status {};
-  if (::stat(fmt::format("/proc/{}", to_int(pid)).c_str(), &status) != 0) return std::nullopt;
+  if (::stat(proc_path(pid).c_str(), &status) != 0) return std::nullopt;
   if (status.st_uid != 0) return status.st_uid;
   const auto user = read_process_user(pid);
   return user ? std::optional(user->rights.user) : std::nullopt;
@@ -75,29 +50,28 @@ std::optional<UserRights> rights_of_writer(std::optional<std::uint32_t> owner,
   return process && process->user == *owner ? process : rights_of_user(*owner);
 }
 
-std::string TargetRoot::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
+std::string TargetRoot::path() const { return proc_path(Pid{::getpid()}, fmt::format("fd/{}", fd_.get())); }
 
-TargetRoots::Key TargetRoots::key_of(const std::string& process) {
-  std::error_code ignored;
+TargetRoots::Key TargetRoots::key_of(Pid pid) {
   struct statx root {};
   // As the kernel remembers it: a root on a file system that hangs must not hang us.
-  if (::statx(AT_FDCWD, (process + "/root/").c_str(), AT_STATX_DONT_SYNC, STATX_INO, &root) != 0) return {};
-  return {std::filesystem::read_symlink(process + "/ns/mnt", ignored).string(),
-          (std::uint64_t{root.stx_dev_major} << 32U) | root.stx_dev_minor, root.stx_ino};
+  if (::statx(AT_FDCWD, proc_path(pid, "root/").c_str(), AT_STATX_DONT_SYNC, STATX_INO, &root) != 0)
+    return {};
+  return {read_proc_link(pid, "ns/mnt"), (std::uint64_t{root.stx_dev_major} << 32U) | root.stx_dev_minor,
+          root.stx_ino};
 }
 
 Result<std::shared_ptr<const TargetRoot>> TargetRoots::find_or_open(Pid pid) {
-  const std::string process = fmt::format("/proc/{}", to_int(pid));
-  const Key key = key_of(process);
-  if (key == Key()) return errno_error(ESRCH, "find root of " + process);
-  if (key == key_of("/proc/self")) return std::shared_ptr<const TargetRoot>();
+  const Key key = key_of(pid);
+  if (key == Key()) return errno_error(ESRCH, "find root of " + proc_path(pid));
+  if (key == key_of(Pid{::getpid()})) return std::shared_ptr<const TargetRoot>();
   if (auto known = roots_.find(key); known != roots_.end()) {
     if (auto root = known->second.lock()) return root;
   }
   std::erase_if(roots_, [](const auto& entry) { return entry.second.expired(); });
   UniqueFd fd;
   if (roots_.size() < kMaxRoots)
-    fd = UniqueFd(::open((process + "/root/").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    fd = UniqueFd(::open(proc_path(pid, "root/").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const bool is_held = fd.is_open();
   auto root = std::make_shared<const TargetRoot>(std::move(fd));
   if (is_held) roots_[key] = root;
@@ -105,19 +79,24 @@ Result<std::shared_ptr<const TargetRoot>> TargetRoots::find_or_open(Pid pid) {
 }
 
 bool sees_our_root(Pid pid) {
-  const auto key = TargetRoots::key_of(fmt::format("/proc/{}", to_int(pid)));
-  return key != TargetRoots::Key() && key == TargetRoots::key_of("/proc/self");
+  const auto key = TargetRoots::key_of(pid);
+  return key != TargetRoots::Key() && key == TargetRoots::key_of(Pid{::getpid()});
 }
 
 namespace {
+
+// The kernel's own link to a mapped file, which leads there even when the file was deleted or replaced.
+std::string map_files_path(const MappedFile& file) {
+  return proc_path(file.pid, fmt::format("map_files/{:x}-{:x}", file.start.value, file.end.value));
+}
 
 // As the process sees it. It may be any user's process, so it must be that user's file.
 FileRequest request_of(Pid pid, std::uint32_t user, std::string path) {
   FileRequest request{.path = std::move(path)};
   request.links = FileRequest::Links::last_refused;
   request.user = user;
-  request.mounts = fmt::format("/proc/{}/mountinfo", to_int(pid));
-  if (!sees_our_root(pid)) request.root = fmt::format("/proc/{}/root", to_int(pid));
+  request.mounts = proc_path(pid, "mountinfo");
+  if (!sees_our_root(pid)) request.root = proc_path(pid, "root");
   return request;
 }
 
@@ -169,8 +148,7 @@ Result<JitFile> JitFile::open_dump(PatientOpener& opener, const MappedFile& file
   // Deleted: the link is the kernel's own, and must be followed.
   request.root.clear();
   request.links = FileRequest::Links::of_kernel;
-  request.path =
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", to_int(file.pid), file.start.value, file.end.value);
+  request.path = map_files_path(file);
   auto mapped = open(opener, request);
   return mapped ? std::move(mapped) : std::move(dump);
 }
@@ -220,15 +198,14 @@ bool has_build_id(const MappedRegion& region, const BuildId& build_id) {
 }
 
 // /proc/PID/maps has paths as we see them, records have them as the process does: below its root.
-std::string path_below_root(const std::string& process, const std::string& path) {
-  std::error_code ignored;
-  const std::string root = std::filesystem::read_symlink(process + "/root", ignored);
+std::string path_below_root(Pid pid, const std::string& path) {
+  const std::string root = read_proc_link(pid, "root");
   return root.size() > 1 && path.starts_with(root + "/") ? path.substr(root.size()) : path;
 }
 
 // Whether a path is where a user's program answers for the files.
 bool is_served_by_user(const std::string& path) {
-  const auto mounts = read_file("/proc/self/mountinfo");
+  const auto mounts = read_proc_file(Pid{::getpid()}, "mountinfo");
   const auto mount = mounts ? find_mount(path, *mounts) : std::nullopt;
   return mount && mount->server.value_or(0) != 0;
 }
@@ -258,19 +235,18 @@ Result<CodeImage> ProcFileProvider::try_open(const FileRequest& request, const M
 
 Result<CodeImage> ProcFileProvider::open_of_process(const MappedFile& file, const UserRights& user,
                                                     std::shared_ptr<const TargetRoot> root) {
-  const std::string process = fmt::format("/proc/{}", to_int(file.pid));
   FileRequest request = request_of(file);
   request.user = user.user;
-  request.mounts = process + "/mountinfo";
+  request.mounts = proc_path(file.pid, "mountinfo");
   request.max_copied_bytes = copyable_bytes(user.user);
   FileRequest mapped = request;
   mapped.links = FileRequest::Links::of_kernel;
-  mapped.path = fmt::format("{}/map_files/{:x}-{:x}", process, file.start.value, file.end.value);
+  mapped.path = map_files_path(file);
   // As the record has it, without links: a link there was put there since.
   request.links = FileRequest::Links::refused;
   if (root) {
     request.root = root->path();
-    request.path = path_below_root(process, request.path);
+    request.path = path_below_root(file.pid, request.path);
   }
   if (user.user != ::geteuid()) request.rights = user;
 

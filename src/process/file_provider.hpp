@@ -72,7 +72,7 @@ class TargetRoot {
   UniqueFd fd_;
 };
 
-// Every distinct root once, as long as somebody holds it: containers come and go.
+// Every distinct root once, as long as it is used: containers come and go.
 class TargetRoots {
  public:
   // Beyond, files of further roots are found by what their processes have mapped, and nothing beside them.
@@ -86,7 +86,7 @@ class TargetRoots {
   using Key = std::tuple<std::string, std::uint64_t, std::uint64_t>;  // mount namespace, device, inode
 
   friend bool sees_our_root(Pid pid);
-  static Key key_of(const std::string& process);
+  static Key key_of(Pid pid);
 
   std::map<Key, std::weak_ptr<const TargetRoot>> roots_;
 };
@@ -94,7 +94,7 @@ class TargetRoots {
 // Whether paths mean the same to a process and to us. Not for one that is gone.
 [[nodiscard]] bool sees_our_root(Pid pid);
 
-// A file by which a JIT compiler tells of its code. Anybody can leave a file of that name in /tmp, and could
+// A file by which a JIT compiler tells of its code. Any user can leave a file of that name in /tmp, and could
 // name anything in it: it must belong to the user of the process, be a regular file, and be on no file system
 // that the user serves, for it is read on threads that must not hang. The reason of a refusal is to be told;
 // not_found is the usual case.
@@ -135,7 +135,8 @@ struct CodeImage {
   std::optional<UserRights> rights{};        // with which the paths that it names are opened; none: ours
 };
 
-// Opens files as the target sees them. The only way by which the process module reaches the file system.
+// Opens files as the target sees them. The only way by which this module opens a file that a process maps or
+// names; what /proc says of processes is read by proc_files.hpp, and what can hang there by ForeignMemory.
 class FileProvider {
  public:
   virtual ~FileProvider() = default;

@@ -36,20 +36,19 @@ TEST(ProcessUser, NamesPathsWithTheRightsOfWhoWroteTheFile) {
   const UserRights root{0, 0, {}};
   EXPECT_EQ(rights_of_writer(0, alice), std::nullopt);
   EXPECT_EQ(rights_of_writer(1001, alice), alice);
-  // Root, or another user, runs what she wrote; or nobody knows who ran it.
+  // Root, or another user, runs what she wrote; or it is not known who ran it.
   EXPECT_EQ(rights_of_writer(1001, root), rights_of_user(1001));
   EXPECT_EQ(rights_of_writer(1001, std::nullopt), rights_of_user(1001));
-  // Who wrote it is not known: nobody's rights, but those of a user who runs it.
+  // Who wrote it is not known: no rights, but those of a user who runs it.
   EXPECT_EQ(rights_of_writer(std::nullopt, alice), alice);
   EXPECT_EQ(rights_of_writer(std::nullopt, root), rights_of_user(kNoGroup));
 }
-
 
 TEST(TargetRoots, AreNoneForAProcessThatSeesWhatWeSee) {
   TargetRoots roots;
   EXPECT_EQ(roots.find_or_open(Pid{::getpid()}).value(), nullptr);
   EXPECT_TRUE(sees_our_root(Pid{::getpid()}));
-  EXPECT_FALSE(roots.find_or_open(Pid{0x7ffffff0}));  // gone: nobody knows what it saw
+  EXPECT_FALSE(roots.find_or_open(Pid{0x7ffffff0}));  // gone: what it saw is not known
   EXPECT_FALSE(sees_our_root(Pid{0x7ffffff0}));
 }
 
@@ -80,7 +79,6 @@ TEST(TargetRoots, StayOpenWhenTheProcessHasEnded) {
   ::close(ready[0]);
   ::close(ready[1]);
 }
-
 
 const Pid kSelf{static_cast<Pid>(::getpid())};
 
@@ -113,7 +111,7 @@ TEST_F(PerfMapFile, IsReadWhereTheProcessWritesIt) {
   EXPECT_EQ(file->read(17, bytes).value(), 4U);
 }
 
-TEST_F(PerfMapFile, IsRefusedWhenItIsALinkAFifoOrSomebodyElses) {
+TEST_F(PerfMapFile, IsRefusedWhenItIsALinkAFifoOrOfAnotherUser) {
   ASSERT_EQ(::symlink("/etc/passwd", path_.c_str()), 0);
   EXPECT_EQ(JitFile::open_perf_map(opener, kSelf).error().code, ErrorCode::unsupported);
   ::unlink(path_.c_str());

@@ -44,10 +44,10 @@ struct CodeFile {
   [[nodiscard]] std::string base_name() const;
   // False when the file was written over in place since: it says nothing about the code that ran then.
   [[nodiscard]] bool is_as_opened() const;
-  // Whether processes of all users may share what it says: nobody but root could write it, and nobody but
+  // Whether processes of all users may share what it says: only root could write it, and only
   // root decides what lies beside it.
   [[nodiscard]] bool is_for_all() const { return owner == 0U && root == nullptr; }
-  // Under what its names are cached between runs: by build id, which is a copy of what anybody's file says,
+  // Under what its names are cached between runs: by build id, which any file can claim,
   // and so by owner too. Empty: not at all.
   [[nodiscard]] std::string cache_key() const;
 };
@@ -72,10 +72,10 @@ class CodeFiles {
 
 // Every distinct file once, by build id when the kernel told it, else by device, inode and path.
 //
-// A build id is what the file says of itself, and anybody can copy one. So files of the same build id are one
-// for processes of all users only if root wrote them, below our own root; for processes of one user if that
-// user or root wrote them; and otherwise if they have the same path too. Nobody's file then says anything
-// about code of somebody else.
+// A build id is what the file says of itself, and any user can copy one. So files of the same build id are
+// one for processes of all users only if root wrote them, below our own root; for processes of one user if
+// that user or root wrote them; and otherwise if they have the same path too. No user's file then says
+// anything about another user's code.
 class FileRegistry {
  public:
   // Files that no process maps any more stay known for that many calls of forget_unused(), at most so many of

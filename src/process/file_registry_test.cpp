@@ -10,7 +10,7 @@
 namespace ddprof {
 namespace {
 
-// Answers with our own program, as a file of whoever the test says.
+// Answers with our own program, as a file of the user that the test says.
 class FilesOf final : public FileProvider {
  public:
   Result<CodeImage> open(const MappedFile& file) override {

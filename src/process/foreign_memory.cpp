@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/read_file.hpp"
 #include "process/confinement.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 
@@ -28,9 +29,9 @@ constexpr std::size_t kMostProcesses = 65'536;  // whose user is remembered
 
 // Runs, or would if it had a CPU. A thread that does not, and owes an answer, waits for what it reads.
 bool is_runnable(std::int32_t tid) {
-  const std::string text = read_file(fmt::format("/proc/self/task/{}/stat", tid)).value_or(std::string());
-  const std::size_t name_end = text.rfind(") ");
-  return name_end != std::string::npos && text.compare(name_end + 2, 1, "R") == 0;
+  const auto text = read_proc_file(Pid{::getpid()}, fmt::format("task/{}/stat", tid));
+  const std::size_t name_end = text ? text->rfind(") ") : std::string::npos;
+  return name_end != std::string::npos && text->compare(name_end + 2, 1, "R") == 0;
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ std::size_t ForeignMemory::read_stack(Pid pid, Address from, std::span<std::byte
 }
 
 Result<std::string> ForeignMemory::read_file(Pid pid, const std::string& name, std::size_t max_bytes) {
-  const std::string path = fmt::format("/proc/{}/{}", to_int(pid), name);
+  const std::string path = proc_path(pid, name);
   if (!user_of(pid)) return make_error(ErrorCode::not_found, "read {}: the process has ended", path);
   auto failure = std::make_shared<std::optional<Error>>();
   const auto answer = ask(pid, 0, [path, max_bytes, failure](Answer& out) {

@@ -5,17 +5,91 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 
+#include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
 #include "process/process_identity.hpp"
 
 namespace ddprof {
+
+namespace {
+
+// The names of a directory that are numbers: /proc, or /proc/PID/task.
+std::vector<std::int32_t> list_numbers(const std::string& directory) {
+  std::vector<std::int32_t> numbers;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(directory.c_str()), ::closedir);
+  if (!entries) return numbers;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
+    std::int32_t number = 0;
+    const auto [stop, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failure == std::errc() && stop == name.data() + name.size()) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+std::string proc_path(Pid pid, std::string_view name) {
+  const std::string process = pid == Pid{::getpid()} ? "self" : fmt::to_string(to_int(pid));
+  return fmt::format("/proc/{}{}{}", process, name.empty() ? "" : "/", name);
+}
+
+Result<std::string> read_proc_file(Pid pid, std::string_view name) { return read_file(proc_path(pid, name)); }
+
+std::string read_proc_link(Pid pid, std::string_view name) {
+  std::error_code unreadable;
+  return std::filesystem::read_symlink(proc_path(pid, name), unreadable).string();
+}
+
+std::uint64_t inode_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+std::vector<std::uint32_t> status_numbers(std::string_view status, std::string_view key) {
+  std::vector<std::uint32_t> numbers;
+  while (!status.empty()) {
+    std::string_view line = status.substr(0, status.find('\n'));
+    status.remove_prefix(std::min(line.size() + 1, status.size()));
+    if (!line.starts_with(key) || line.substr(key.size(), 1) != ":") continue;
+    line.remove_prefix(key.size() + 1);
+    while (true) {
+      line.remove_prefix(std::min(line.find_first_not_of("\t "), line.size()));
+      std::uint32_t number = 0;
+      const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+      if (error != std::errc{}) return numbers;
+      numbers.push_back(number);
+      line.remove_prefix(static_cast<std::size_t>(rest - line.data()));
+    }
+  }
+  return numbers;
+}
+
+std::vector<Tid> list_threads(Pid pid) {
+  std::vector<Tid> tids;
+  for (const std::int32_t number : list_numbers(proc_path(pid, "task"))) tids.push_back(Tid{number});
+  return tids;
+}
+
+std::optional<std::string> read_thread_name(Pid pid, Tid tid) {
+  auto name = read_proc_file(pid, fmt::format("task/{}/comm", to_int(tid)));
+  if (!name) return std::nullopt;
+  return name->substr(0, name->rfind('\n'));  // there may be others in it
+}
+
+bool is_alive(Tid tid) {
+  const auto task = read_process(to_int(tid));
+  return task && !task->is_zombie;
+}
 
 std::optional<RunningProcess> parse_process_stat(std::string_view text) {
   // "PID (name, which may hold anything) STATE PARENT …"; the 20th field is the number of threads.
@@ -46,24 +120,11 @@ std::optional<RunningProcess> parse_process_stat(std::string_view text) {
 
 // The kernel gives it in one piece. Hosts have thousands of processes: two calls less for each are worth it.
 std::optional<RunningProcess> read_process(std::int32_t number) {
-  const UniqueFd file(::open(fmt::format("/proc/{}/stat", number).c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd file(::open(proc_path(Pid{number}, "stat").c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 4096> text;
   const ssize_t size = file.is_open() ? ::read(file.get(), text.data(), text.size()) : 0;
   if (size <= 0) return std::nullopt;
   return parse_process_stat({text.data(), static_cast<std::size_t>(size)});
-}
-
-std::vector<std::int32_t> list_numbers(const std::string& directory) {
-  std::vector<std::int32_t> numbers;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(directory.c_str()), ::closedir);
-  if (!entries) return numbers;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    const std::string_view name = entry->d_name;
-    std::int32_t number = 0;
-    const auto [stop, failure] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (failure == std::errc() && stop == name.data() + name.size()) numbers.push_back(number);
-  }
-  return numbers;
 }
 
 std::vector<RunningProcess> list_processes() {

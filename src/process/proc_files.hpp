@@ -8,8 +8,28 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/result.hpp"
 
 namespace ddprof {
+
+// What /proc says of processes. This module names files of /proc here and nowhere else; those that can hang
+// (environ, maps) are read by ForeignMemory.
+
+// "/proc/12/maps"; our own process is "self", whatever number it has in the PID namespace of this /proc.
+[[nodiscard]] std::string proc_path(Pid pid, std::string_view name = {});
+[[nodiscard]] Result<std::string> read_proc_file(Pid pid, std::string_view name);
+// Where a link leads; empty: it cannot be read.
+[[nodiscard]] std::string read_proc_link(Pid pid, std::string_view name);
+// The inode behind a path, 0 without one: namespaces are told apart by it.
+[[nodiscard]] std::uint64_t inode_of(const std::string& path);
+// The numbers of one line of /proc/PID/status: "Uid", "NSpid".
+[[nodiscard]] std::vector<std::uint32_t> status_numbers(std::string_view status, std::string_view key);
+// Threads of a process right now; empty when it is gone.
+[[nodiscard]] std::vector<Tid> list_threads(Pid pid);
+// The name of a thread, without the newline; none when it is gone.
+[[nodiscard]] std::optional<std::string> read_thread_name(Pid pid, Tid tid);
+// Whether the task exists and has not ended (a zombie has).
+[[nodiscard]] bool is_alive(Tid tid);
 
 // A process, or one thread of it, as /proc shows it right now.
 struct RunningProcess {
@@ -35,9 +55,6 @@ struct RunningProcess {
 [[nodiscard]] std::vector<RunningProcess> with_descendants(std::span<const Pid> roots,
                                                            std::span<const RunningProcess> processes,
                                                            Pid except);
-
-// The names of a directory that are numbers: /proc, or /proc/PID/task.
-[[nodiscard]] std::vector<std::int32_t> list_numbers(const std::string& directory);
 
 // "12 (nginx)", fit for a terminal.
 [[nodiscard]] std::string describe_process(Pid pid, std::string_view name);

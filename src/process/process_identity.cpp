@@ -1,14 +1,13 @@
 #include "process/process_identity.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <initializer_list>
 #include <utility>
 
 #include "base/read_file.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 
@@ -75,12 +74,6 @@ std::string fit_for_header(std::string_view text) {
   return std::string(is_fit ? text : "");
 }
 
-std::string read_link(Pid pid, std::string_view name) {
-  std::error_code ignored;
-  const std::string process = pid == Pid{::getpid()} ? "self" : fmt::to_string(to_int(pid));
-  return std::filesystem::read_symlink(fmt::format("/proc/{}/{}", process, name), ignored).string();
-}
-
 }  // namespace
 
 ProcessIdentity identity_in_environment(std::string_view environment, std::string_view executable) {
@@ -127,20 +120,17 @@ std::string executable_in_link(std::string_view link) {
   return std::string(link.substr(link.rfind('/') + 1));  // npos + 1 is 0
 }
 
-std::string read_executable_name(Pid pid) { return executable_in_link(read_link(pid, "exe")); }
+std::string read_executable_name(Pid pid) { return executable_in_link(read_proc_link(pid, "exe")); }
 
 std::string read_variable(Pid pid, std::string_view name) {
-  const auto environment = read_file(fmt::format("/proc/{}/environ", to_int(pid)), kMostVariableBytes);
+  const auto environment = read_file(proc_path(pid, "environ"), kMostVariableBytes);
   return std::string(environment ? variable_in(*environment, name) : "");
 }
 
-std::string read_process_name(Pid pid) {
-  const auto name = read_file(fmt::format("/proc/{}/comm", to_int(pid)));
-  return name ? name->substr(0, name->rfind('\n')) : "";  // there may be others in it
-}
+std::string read_process_name(Pid pid) { return read_thread_name(pid, Tid{to_int(pid)}).value_or(""); }
 
 std::string read_descriptor_link(Pid pid, int descriptor) {
-  return read_link(pid, fmt::format("fd/{}", descriptor));
+  return read_proc_link(pid, fmt::format("fd/{}", descriptor));
 }
 
 }  // namespace ddprof

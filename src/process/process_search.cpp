@@ -1,7 +1,6 @@
 #include "process/process_search.hpp"
 
 #include <absl/container/flat_hash_set.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <utility>
 
 #include "base/nearest.hpp"
-#include "base/read_file.hpp"
 #include "process/process_filter.hpp"
 #include "process/process_identity.hpp"
 
@@ -19,29 +17,17 @@ namespace ddprof {
 
 namespace {
 
-std::uint64_t uts_namespace_of(const std::string& process) {
-  struct stat status {};
-  return ::stat((process + "/ns/uts").c_str(), &status) == 0 ? status.st_ino : 0;
-}
-
 // Every container runtime sets the variable. Outside of containers shells do too, to the name of the machine.
 std::string host_name_in_container(Pid pid) {
-  const std::string process = fmt::format("/proc/{}", to_int(pid));
-  const std::uint64_t own = uts_namespace_of("/proc/self");
-  const std::uint64_t its = uts_namespace_of(process);
+  const std::uint64_t own = inode_of(proc_path(Pid{::getpid()}, "ns/uts"));
+  const std::uint64_t its = inode_of(proc_path(pid, "ns/uts"));
   const bool is_elsewhere = own != 0 && its != 0 && own != its;
   return is_elsewhere || !read_confinement(pid)->container_id.empty() ? read_variable(pid, "HOSTNAME") : "";
 }
 
 std::optional<RunningProcess> process_of_task(std::int32_t number) {
-  constexpr std::string_view kKey = "\nTgid:\t";
-  const auto status = read_file(fmt::format("/proc/{}/status", number));
-  const std::size_t at = status ? status->find(kKey) : std::string::npos;
-  if (at == std::string::npos) return std::nullopt;
-  std::int32_t pid = 0;
-  const char* begin = status->data() + at + kKey.size();
-  if (std::from_chars(begin, status->data() + status->size(), pid).ec != std::errc()) return std::nullopt;
-  return read_process(pid);
+  const auto pids = status_numbers(read_proc_file(Pid{number}, "status").value_or(""), "Tgid");
+  return pids.empty() ? std::nullopt : read_process(static_cast<std::int32_t>(pids[0]));
 }
 
 // "web\x2d1" of systemd is "web-1".

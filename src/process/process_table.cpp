@@ -5,19 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/read_file.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 
 namespace {
-
-std::string_view without_newline(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 // Where the file's segments say that the byte at `file_offset` lives, against where it was mapped.
 std::optional<std::uint64_t> bias_of(const ElfFile& elf, Address start, std::uint64_t file_offset) {
@@ -167,9 +163,7 @@ bool ProcessTable::backfill(Process& process) {
   process.is_backfilled = text.ok() || text.error().code != ErrorCode::exhausted;  // else it may be later
   if (!text) return false;
   // Mappings are listed by address, where libraries can come first.
-  std::error_code ignored;
-  const std::string program =
-      std::filesystem::read_symlink(fmt::format("/proc/{}/exe", to_int(process.pid)), ignored);
+  const std::string program = read_proc_link(process.pid, "exe");
   for (const ProcMapsLine& line : parse_executable_maps(*text)) {
     FileIdentity identity{.path = std::string(line.path),
                           .device_major = line.device_major,
@@ -184,17 +178,15 @@ bool ProcessTable::backfill(Process& process) {
 Process& ProcessTable::find_or_introduce(Pid pid) {
   if (auto known = processes_.find(to_int(pid)); known != processes_.end()) return *known->second;
   Process& process = find_or_add(pid);
-  auto comm = read_file(fmt::format("/proc/{}/comm", to_int(pid)));
+  auto name = read_thread_name(pid, Tid{to_int(pid)});
   process.is_from_proc = true;
   // A sample of a task that was ending, after its last record: nothing will tell of its end again.
-  process.has_ended = !comm;
-  if (comm) process.name = without_newline(*comm);
-  std::error_code ignored;
-  for (const auto& task :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(pid)), ignored)) {
-    auto name = read_file(task.path().string() + "/comm");
-    if (!name) continue;
-    process.threads[std::atoi(task.path().filename().c_str())].name = without_newline(*name);
+  process.has_ended = !name;
+  if (name) process.name = *std::move(name);
+  for (const Tid tid : list_threads(pid)) {
+    auto thread_name = read_thread_name(pid, tid);
+    if (!thread_name) continue;
+    process.threads[to_int(tid)].name = *std::move(thread_name);
     process.living_threads++;
   }
   return process;
@@ -296,12 +288,8 @@ TaskNames ProcessTable::names_of(const Process& process, const std::string& thre
 }
 
 void ProcessTable::mark_what_is_gone(Process& process) {
-  std::error_code failed;
   absl::flat_hash_set<std::int32_t> living;
-  for (const auto& task :
-       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", to_int(process.pid)), failed)) {
-    living.insert(std::atoi(task.path().filename().c_str()));
-  }
+  for (const Tid tid : list_threads(process.pid)) living.insert(to_int(tid));
   process.has_ended = living.empty();
   for (auto& [tid, thread] : process.threads) thread.has_ended = !living.contains(tid);
 }

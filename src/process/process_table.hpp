@@ -68,8 +68,8 @@ struct Process {
   std::optional<std::uint32_t> user;           // effective, as last read
 };
 
-// All processes that are followed, kept current by records in time order, completed from /proc where records
-// cannot reach (processes that were there before us, records that were lost).
+// All processes that are followed, brought up to date by records in time order, completed from /proc where
+// records cannot reach (processes that were there before us, records that were lost).
 class ProcessTable {
  public:
   // Programs of the whole host enter containers; those of one target stay in the one that it was started in.
@@ -106,8 +106,8 @@ class ProcessTable {
   void note_lost_records() { has_lost_records_ = true; }
   // Through which the memory of the processes is read.
   [[nodiscard]] ForeignMemory& memory() { return memory_; }
-  // Forgets ended processes and threads, after their period has been closed, and files that nobody maps any
-  // more.
+  // Forgets ended processes and threads, after their period has been closed, and files that no process maps
+  // any more.
   void forget_ended();
   // How often it was read who a process is.
   [[nodiscard]] std::uint64_t identifications() const { return identifications_; }

@@ -118,7 +118,7 @@ TEST_F(ProcessTableTest, AnonymousCodeBelongsToItsProcess) {
   EXPECT_TRUE(provider.asked.empty());
 }
 
-TEST_F(ProcessTableTest, FilesThatNobodyMapsAreForgottenAfterAWhile) {
+TEST_F(ProcessTableTest, FilesThatNoProcessMapsAreForgottenAfterAWhile) {
   map(parent, 0x1000, "/a", 7);
   map(child, 0x1000, "/b", 8);
   const FileId kept = table.find(parent)->space->find({0x1000})->file;
@@ -176,7 +176,7 @@ TEST_F(ProcessTableTest, WhenRecordsWereLostProcTellsWhoIsLeft) {
   EXPECT_TRUE(table.find(self)->threads.contains(::getpid()));
 }
 
-TEST_F(ProcessTableTest, AVerdictHoldsForForksAndEndsWithExec) {
+TEST_F(ProcessTableTest, AnAdmissionHoldsForForksAndEndsWithExec) {
   table.find_or_introduce(parent).admission = Admission::excluded;
   table.fork(child, parent, Tid{to_int(child)}, Tid{to_int(parent)});
   EXPECT_EQ(table.find(child)->admission, Admission::excluded);

@@ -66,7 +66,6 @@ TEST(ThreadContextRecord, AttributesEndWhereTheBytesDo) {
   EXPECT_THAT(parse(record_of("x"))->attributes, IsEmpty());
 }
 
-
 using Slot = ThreadSymbol::Slot;
 
 // Words of memory by their addresses.

@@ -27,9 +27,9 @@ constexpr char kWorked = 'd', kDidNotWork = 'f', kHintBehind = '\0';
 
 [[noreturn]] void work_and_answer(UniqueFd writer, const std::function<Result<void>()>& work) {
   // Who reads the user's pipes shall not wait for us.
-  const auto kept = static_cast<unsigned>(writer.get());
-  if (kept > 0) close_descriptors(0, kept - 1);
-  close_descriptors(kept + 1);
+  const auto needed = static_cast<unsigned>(writer.get());
+  if (needed > 0) close_descriptors(0, needed - 1);
+  close_descriptors(needed + 1);
   ::signal(SIGPIPE, SIG_IGN);
   const Result<void> done = work();
   std::string text(1, kWorked);

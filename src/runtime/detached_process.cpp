@@ -63,13 +63,13 @@ void leave_orphans_behind() {
   sigset_t mask{};
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, &mask);
-  struct sigaction tell {};  // where it is ignored nobody would be told
+  struct sigaction tell {};  // where it is ignored no signal would come
   struct sigaction disposition {};
   tell.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &tell, &disposition);
   pid_t child = ::fork();
   if (child > 0) live_as_init(child, all);
-  // The child, or nobody: then we reap nothing, but profile.
+  // The child, or nothing: then we reap nothing, but profile.
   ::sigaction(SIGCHLD, &disposition, nullptr);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
@@ -112,7 +112,7 @@ class ForgottenChildren {
   struct sigaction before_ {};
 };
 
-// The child ends at once, and so the grandchild is nobody's but init's.
+// The child ends at once, and so the grandchild's parent is init.
 DetachedProcess fork_twice(int signal_of_child, const std::function<void()>& life) {
   pid_t child = fork_signalling(signal_of_child);
   if (child == 0) {
@@ -153,7 +153,7 @@ bool run_detached(const std::function<void()>& life, const std::function<bool()>
 void end_silent_child(const DetachedProcess& process) {
   if (process.silent_child <= 0) return;
   ::kill(process.silent_child, SIGKILL);
-  // One that hangs in a file system ends when that is back: nobody waits for it.
+  // One that hangs in a file system ends when that is back: nothing waits for it.
   constexpr auto kPatience = std::chrono::milliseconds(200), kPause = std::chrono::milliseconds(1);
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (::waitpid(process.silent_child, nullptr, __WALL | WNOHANG) == 0 &&

@@ -12,15 +12,16 @@ namespace ddprof {
 
 // For a process that stays in front and adopts orphans: splits in two. The child returns and goes on, with a
 // single kind of children: its own. The parent stays behind as a small init: it reaps whatever ends, passes
-// on signals that others send, and ends as the child does. Does nothing for who adopts nobody.
+// on signals that others send, and ends as the child does. Does nothing in a process that adopts none.
 void leave_orphans_behind();
 
 // A new process that the caller cannot tell it has: no child, no signal when it ends, nothing in
 // RUSAGE_CHILDREN.
 //
-// There is one exception. Who adopts orphans (see orphans.hpp) would get the process as a child, and has to
-// wait for it when it ends. There it is a silent child: wait() and waitpid() do not know it without __WALL.
-// If it ends first its zombie stays as long as the caller, and after an exec the kernel sends one SIGCHLD.
+// There is one exception. A process that adopts orphans (see above) would get the process as a child, and has
+// to wait for it when it ends. There it is a silent child: wait() and waitpid() do not know it without
+// __WALL. If it ends first its zombie stays as long as the caller, and after an exec the kernel sends one
+// SIGCHLD.
 struct DetachedProcess {
   pid_t silent_child = 0;  // only in that case
 };

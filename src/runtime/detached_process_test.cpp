@@ -84,7 +84,6 @@ TEST(Orphans, DoNotKeepSignalsFromTheChild) {
             "passed on");
 }
 
-
 bool can_wait(int kinds) {
   siginfo_t ended{};
   return ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | kinds) == 0;

@@ -8,7 +8,8 @@
 namespace ddprof {
 
 // A control group for the memory of the workers, below the one that we are in, where we may make one: what a
-// worker needs beyond its limit is then taken from its own file pages first, and nobody else pays for it.
+// worker needs beyond its limit is then taken from its own file pages first, and no other process pays for
+// it.
 class MemoryGroup {
  public:
   // Nothing where there is no memory controller, or it is not ours to divide. `root` is where control groups

@@ -99,7 +99,7 @@ Result<std::optional<Identity>> look_up(const std::string& user) {
   if (found == nullptr && number)
     failed = ::getpwuid_r(*number, &entry, buffer.data(), buffer.size(), &found);
   if (found != nullptr) return std::optional(Identity{found->pw_uid, found->pw_gid, found->pw_name});
-  // Without a passwd file nobody is known, which these numbers say too.
+  // Without a passwd file no user is known, which these numbers say too.
   bool is_absent = failed == 0 || failed == ENOENT || failed == ESRCH || failed == EBADF || failed == EPERM;
   if (!is_absent) return errno_error(failed, "look up user " + user);
   return std::optional<Identity>();
@@ -140,8 +140,8 @@ Result<void> become(const Identity& wanted) {
   TRY(take_groups_of(wanted));
   if (::setresgid(wanted.group, wanted.group, wanted.group) != 0) return errno_error(errno, "set group");
   if (::setresuid(wanted.user, wanted.user, wanted.user) != 0) return errno_error(errno, "set user");
-  if (!is_already(wanted)) return make_error(ErrorCode::failed, "the kernel kept another identity");
-  // Whoever was root could come back as long as something is left of it.
+  if (!is_already(wanted)) return make_error(ErrorCode::failed, "the kernel left another identity");
+  // A process that was root could become it again as long as something is left of it.
   if (wanted.user != 0 && ::setuid(0) == 0) return make_error(ErrorCode::failed, "root can be regained");
   return {};
 }

@@ -31,7 +31,7 @@ Result<void> switch_user(const std::string& user);
 // No exec grants anything any more: neither set-user-ID bits nor file capabilities.
 Result<void> forbid_new_privileges();
 
-// Somebody who may only run this program lent it the rights of its file's owner. A profiler runs what it is
+// This program was installed with the rights of its file's owner (set-user-ID). A profiler runs what it is
 // told to, as whom it is told to be: with such rights everybody could do everything.
 Result<void> refuse_borrowed_identity();
 

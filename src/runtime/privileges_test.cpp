@@ -71,7 +71,7 @@ TEST_F(Privileges, SwitchAllIdsAndGroupsByNameNumberOrBoth) {
   }
 }
 
-TEST_F(Privileges, SwitchToNumbersThatNobodyHas) {
+TEST_F(Privileges, SwitchToNumbersWithoutAnAccount) {
   EXPECT_EQ(in_child([] { return after({switching_to("54321:54322")}, {"Gid"}); }),
             "done\nGid:\t54322\t54322\t54322\t54322\n");
 }

@@ -128,7 +128,7 @@ SessionOptions session_options(const PreparedProfiling& prepared, const Target& 
         "kernel functions have no names: those need CAP_SYSLOG, which --drop-caps gave up, or "
         "kernel.perf_event_paranoid <= 1 with kernel.kptr_restrict 0");
   options.target = target;
-  // Whoever is not the target's parent asks /proc.
+  // A process that is not the target's parent reads /proc.
   if (!options.charged_cpu.ask && prepared.charged) {
     options.charged_cpu.ask = [charged = prepared.charged](std::int64_t counted, bool) {
       return charged->at(counted);

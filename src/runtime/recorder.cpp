@@ -106,7 +106,7 @@ std::int64_t await_charge(const Continuity& continuity, std::int64_t otherwise) 
   return charged >= 0 ? charged : otherwise;
 }
 
-// Ends as the target ended, so that whoever waits for us cannot tell the difference.
+// Ends as the target ended, so that our parent cannot tell the difference.
 int end_like(int status) {
   if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
   rlimit no_core{0, 0};
@@ -167,7 +167,7 @@ void supervise_child(PreparedProfiling& prepared, const Target& target, Profilin
   supervisor->run();
 }
 
-// At once, and not at the end: whoever asked for them may want to stop here.
+// At once, and not at the end: the user who asked for them may want to stop here.
 void say_who_is_missing(const std::vector<Error>& refused, const ProfilingRequest& request) {
   constexpr std::size_t kSaid = 3;
   for (std::size_t i = 0; i < std::min(refused.size(), kSaid); ++i) request.say_error(refused[i]);

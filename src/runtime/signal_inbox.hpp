@@ -10,7 +10,7 @@
 
 namespace ddprof {
 
-// Turns signals into facts to look at, and a descriptor that wakes whoever waits in poll(). Restores the
+// Turns signals into facts to read, and a descriptor that ends a wait in poll(). Restores the
 // dispositions when it goes. One at a time: handlers are global by nature.
 class SignalInbox {
  public:
@@ -19,7 +19,7 @@ class SignalInbox {
   SignalInbox(const SignalInbox&) = delete;
   SignalInbox& operator=(const SignalInbox&) = delete;
 
-  // Which signals have come since the last call, a bit each; wakes nobody until the next one.
+  // Which signals have come since the last call, a bit each; the descriptor is silent until the next one.
   std::uint64_t take();
   static bool has(std::uint64_t signals, int signal) {
     return (signals >> static_cast<unsigned>(signal) & 1U) != 0;

@@ -60,7 +60,7 @@ void fill_closed_standard_streams() {
     if (::fcntl(stream, F_GETFD) >= 0) continue;
     UniqueFd filled = open_nothing();  // the lowest number that is free
     if (filled.get() == stream) [[maybe_unused]]
-      int kept = filled.release();
+      int filler = filled.release();
   }
 }
 

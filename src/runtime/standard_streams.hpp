@@ -19,13 +19,13 @@ void fill_closed_standard_streams();
 // Closes all descriptors from `first` to `last`, both included.
 void close_descriptors(unsigned first, unsigned last = ~0U);
 
-// All of the text. Nobody there to read it is no reason to end: neither by SIGPIPE nor otherwise.
+// All of the text. A missing reader is no reason to end: neither by SIGPIPE nor otherwise.
 void print_to(int fd, std::string_view text);
 void print_to_standard_error(std::string_view text);
 
 // Standard output or error of the user, for messages of a profiler that outlives the program it runs beside.
 //
-// Whoever reads a pipe waits for its last writer: `ddprof cmd | cat` has to end when cmd ends. So the
+// The reader of a pipe waits for its last writer: `ddprof cmd | cat` has to end when cmd ends. So the
 // profiler beside the program holds no pipe and no socket. To say a line it opens the pipe anew through the
 // program that has it, /proc/PID/fd/2, for as long as one write takes, and only while that is still the same
 // pipe. A socket cannot be opened like that: there the profiler is silent once it has let go.
@@ -37,10 +37,10 @@ class UserStream {
   [[nodiscard]] int descriptor() const { return descriptor_; }
   [[nodiscard]] bool is_terminal() const;
   // Whether the profiler beside the program may hold it: a file, a terminal, another device, or the socket of
-  // systemd's journal, at which nobody waits for an end.
+  // systemd's journal, whose end is not waited for.
   [[nodiscard]] bool may_be_held() const;
 
-  // One write, which never waits longer than a second. Nobody there to read it is no reason to end.
+  // One write, which never waits longer than a second. A missing reader is no reason to end.
   void print(std::string_view text) const;
 
  private:

@@ -34,7 +34,7 @@ TEST(StandardStreams, ThatWereClosedAreFilledUntilExec) {
             "101");
 }
 
-TEST(StandardStreams, TakeAMessageThatNobodyReads) {
+TEST(StandardStreams, TakeAMessageWithoutAReader) {
   EXPECT_EQ(in_child([]() -> std::string {
               std::array<int, 2> pipe{};
               if (::pipe(pipe.data()) != 0 || ::dup2(pipe[1], STDERR_FILENO) < 0) return "no pipe";
@@ -75,7 +75,6 @@ TEST(Descriptors, AreClosedInARange) {
             "o--o");
 }
 
-
 struct Pipe {
   Pipe() {
     std::array<int, 2> ends{};
@@ -83,7 +82,7 @@ struct Pipe {
     reader = UniqueFd(ends[0]);
     writer = UniqueFd(ends[1]);
   }
-  // All that is in it; "end" behind it when nobody can write any more.
+  // All that is in it; "end" behind it when no writer is left.
   [[nodiscard]] std::string read() const {
     std::array<char, 4096> buffer;
     const ssize_t count = ::read(reader.get(), buffer.data(), buffer.size());
@@ -156,7 +155,7 @@ TEST(UserStream, MayHoldAFileAndTheJournalButNoOtherSocket) {
   ::unsetenv("JOURNAL_STREAM");
 }
 
-TEST(UserStream, OfAClosedDescriptorPrintsNothing) { UserStream(1000).print("nobody hears it\n"); }
+TEST(UserStream, OfAClosedDescriptorPrintsNothing) { UserStream(1000).print("not heard\n"); }
 
 }  // namespace
 

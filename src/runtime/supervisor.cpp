@@ -54,7 +54,7 @@ Supervisor::Supervisor(PreparedProfiling& prepared, const Target& target, const 
       inbox_(inbox),
       memory_(std::move(memory)),
       shared_(new (memory_.data()) SharedState) {
-  // A worker looks at its memory once a second and then ends in order. The group is for when that is too
+  // A worker checks its memory once a second and then ends in order. The group is for when that is too
   // late.
   constexpr std::uint64_t kHeadroom = std::uint64_t{32} << 20U;
   const std::uint64_t limit = request.session.limits.memory;
@@ -121,7 +121,7 @@ Supervisor::End Supervisor::watch() {
     wait_for_news(until);
     if (is_worker_gone_) return reap(false);
     const Nanoseconds now = monotonic_now();
-    // Whoever slept through it (we were stopped, or the machine was) cannot tell.
+    // A supervisor that slept through it (it was stopped, or the machine was) cannot tell.
     constexpr Nanoseconds kSlept = 5s;
     if (now > std::max(before, until) + kSlept) shared_->continuity.promise(now + kStartPatience);
     if (now > promised()) {
@@ -236,8 +236,8 @@ void Supervisor::note(const End& end) {
   if (end.cause == WorkerEnd::memory)
     return request_.say_notice("the profiler's worker reached --max-memory; another one takes over");
   if (!has_failed) return request_.say_notice("the profiler's worker is replaced as planned");
-  if (has_told_) return;
-  has_told_ = true;
+  if (has_reported_crash_) return;
+  has_reported_crash_ = true;
   request_.say_error({ErrorCode::failed, fmt::format("the profiler's worker {}; another one takes over (the "
                                                      "target is not affected; later ones are only counted)",
                                                      end.text)});

@@ -74,7 +74,7 @@ class Supervisor {
   pid_t worker_ = -1;
   bool is_worker_gone_ = false;
   bool must_stop_ = false;
-  bool has_told_ = false;  // of a crash, on the terminal or in the log
+  bool has_reported_crash_ = false;  // on the terminal or in the log
   std::vector<pid_t> left_behind_;
   Nanoseconds worker_started_{};
   std::uint64_t exported_before_ = 0;

@@ -230,7 +230,7 @@ void allow_less_rights(SyscallFilter& filter) {
   filter.allow({SYS_setgroups, SYS_setfsgid, SYS_setfsuid, SYS_capset});
 }
 
-// Descriptors can be told to send signals, to anybody; not by us.
+// Descriptors can be set to send signals to any process; not by us.
 void allow_descriptor_flags(SyscallFilter& filter) {
   using Test = SyscallFilter::ArgumentTest;
   auto command = [](int value) { return Test{.argument = 1, .value = static_cast<std::uint32_t>(value)}; };
@@ -302,7 +302,7 @@ void allow_own_affairs(SyscallFilter& filter, std::span<const NeededCall> needed
   filter.allow_if_any(SYS_ioctl, requests);
 }
 
-// ENOSYS would do, but whoever reads a trace should see that these were meant.
+// ENOSYS would do, but the reader of a trace should see that these were meant.
 void refuse_dangers(SyscallFilter& filter) {
   filter.refuse(EPERM, {SYS_execve, SYS_execveat, SYS_ptrace, SYS_process_vm_writev, SYS_unshare, SYS_setns,
                         SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_bpf, SYS_userfaultfd,

@@ -175,7 +175,7 @@ TEST_F(WorkerSandbox, MakesNoCode) {
   ::munmap(page, 4096);
 }
 
-// A file can be written first, or be somebody else's.
+// A file can be written first, or be another user's.
 TEST_F(WorkerSandbox, LoadsNoCode) {
   ScratchFolder folder;
   folder.write("code", std::string(4096, '\xc3'));

@@ -25,8 +25,8 @@ constexpr int kReadyTimeoutMilliseconds = 2000;
 constexpr std::string_view kReady = "ready ";  // and where profiles go
 constexpr char kHintFollows = '\0';            // after the message of an error
 
-// The daemon keeps nothing of the user's but what it prints to, and that only if nobody waits for its end:
-// whoever reads our standard output through a pipe must see it end when the target ends.
+// The daemon keeps nothing of the user's but what it prints to, and that only if its end is not waited for:
+// the reader of our standard output through a pipe must see it end when the target ends.
 void let_go_of_the_users_descriptors(int keep, const ProfilingRequest& request) {
   const bool keep_output = static_cast<bool>(request.session.observer.on_sample);
   UniqueFd null = open_nothing();

@@ -11,8 +11,8 @@
 #include "base/frame.hpp"
 #include "process/file_registry.hpp"
 #include "session/file_guard.hpp"
+#include "session/kernel_names.hpp"
 #include "symbol/jit_dump.hpp"
-#include "symbol/kernel_names.hpp"
 #include "symbol/perf_map.hpp"
 #include "symbol/symbol_table.hpp"
 

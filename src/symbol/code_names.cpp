@@ -88,24 +88,24 @@ Result<CodeNames> CodeNames::from_image(MappedRegion image, std::string_view key
   const auto bytes = image.bytes();
   const auto header = load<NamesHeader>(bytes, 0);
   if (!header || header->magic != kNamesMagic || header->version != kNamesVersion)
-    return make_error(ErrorCode::corrupt, "read kept names: not of this version");
+    return make_error(ErrorCode::corrupt, "read cached names: not of this version");
   std::uint64_t at = sizeof(NamesHeader);
   const auto take = [&](std::uint64_t size) {
     const auto part = slice_of(bytes, at, size);
     at += size;
     return part;
   };
-  const auto kept_key = take(header->key_bytes);
+  const auto cached_key = take(header->key_bytes);
   CodeNames names;
-  names.kept_entries_ = take(std::uint64_t{header->entries} * sizeof(Entry));
-  names.kept_calls_ = take(std::uint64_t{header->calls} * sizeof(Call));
-  names.kept_texts_ = take(header->text_bytes);
+  names.cached_entries_ = take(std::uint64_t{header->entries} * sizeof(Entry));
+  names.cached_calls_ = take(std::uint64_t{header->calls} * sizeof(Call));
+  names.cached_texts_ = take(header->text_bytes);
   if (at != bytes.size())
-    return make_error(ErrorCode::corrupt, "read kept names: {} bytes, not {}", bytes.size(), at);
-  if (kept_key.size() != key.size() || std::memcmp(kept_key.data(), key.data(), key.size()) != 0)
-    return make_error(ErrorCode::corrupt, "read kept names: of another file");
-  names.kept_count_ = header->entries;
-  names.kept_ = std::move(image);
+    return make_error(ErrorCode::corrupt, "read cached names: {} bytes, not {}", bytes.size(), at);
+  if (cached_key.size() != key.size() || std::memcmp(cached_key.data(), key.data(), key.size()) != 0)
+    return make_error(ErrorCode::corrupt, "read cached names: of another file");
+  names.cached_count_ = header->entries;
+  names.cached_ = std::move(image);
   return names;
 }
 
@@ -116,9 +116,9 @@ std::vector<std::byte> CodeNames::image(std::string_view key) const {
   std::sort(added.begin(), added.end(),
             [](const Entry& left, const Entry& right) { return left.address < right.address; });
   for (const Entry& entry : added) writer.add(entry.address, added_calls(entry));
-  for (std::size_t index = 0; index < kept_count_; ++index) {
-    const Entry entry = kept_entry(index);
-    if (!added_.contains(entry.address)) writer.add(entry.address, kept_calls(entry));
+  for (std::size_t index = 0; index < cached_count_; ++index) {
+    const Entry entry = cached_entry(index);
+    if (!added_.contains(entry.address)) writer.add(entry.address, cached_calls(entry));
   }
   return std::move(writer).finish(key);
 }
@@ -146,31 +146,31 @@ void CodeNames::add(std::uint64_t address, std::span<const SourceCall> calls) {
   added_[address] = {address, first, static_cast<std::uint32_t>(calls.size())};
 }
 
-CodeNames::Entry CodeNames::kept_entry(std::size_t index) const {
-  return load<Entry>(kept_entries_, index * sizeof(Entry)).value_or(Entry{});
+CodeNames::Entry CodeNames::cached_entry(std::size_t index) const {
+  return load<Entry>(cached_entries_, index * sizeof(Entry)).value_or(Entry{});
 }
 
-std::optional<CodeNames::Entry> CodeNames::find_kept(std::uint64_t address) const {
+std::optional<CodeNames::Entry> CodeNames::find_cached(std::uint64_t address) const {
   std::size_t low = 0;
-  std::size_t high = kept_count_;
+  std::size_t high = cached_count_;
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;
-    const Entry entry = kept_entry(middle);
+    const Entry entry = cached_entry(middle);
     if (entry.address == address) return entry;
     (entry.address < address ? low : high) = entry.address < address ? middle + 1 : middle;
   }
   return std::nullopt;
 }
 
-std::vector<NamedCall> CodeNames::kept_calls(const Entry& entry) const {
+std::vector<NamedCall> CodeNames::cached_calls(const Entry& entry) const {
   std::vector<NamedCall> calls;
-  const std::size_t all = kept_calls_.size() / sizeof(Call);
+  const std::size_t all = cached_calls_.size() / sizeof(Call);
   const std::size_t count = entry.first < all ? std::min<std::size_t>(entry.count, all - entry.first) : 0;
   calls.reserve(count);
   for (std::size_t index = entry.first; index < entry.first + count; ++index) {
-    const Call call = load<Call>(kept_calls_, index * sizeof(Call)).value_or(Call{});
-    calls.push_back({load_string(kept_texts_, call.linker_name), load_string(kept_texts_, call.name),
-                     load_string(kept_texts_, call.file), call.line, call.column, call.start_line});
+    const Call call = load<Call>(cached_calls_, index * sizeof(Call)).value_or(Call{});
+    calls.push_back({load_string(cached_texts_, call.linker_name), load_string(cached_texts_, call.name),
+                     load_string(cached_texts_, call.file), call.line, call.column, call.start_line});
   }
   return calls;
 }
@@ -188,7 +188,7 @@ std::vector<NamedCall> CodeNames::added_calls(const Entry& entry) const {
 
 std::optional<std::vector<NamedCall>> CodeNames::find(std::uint64_t address) const {
   if (auto added = added_.find(address); added != added_.end()) return added_calls(added->second);
-  if (const auto kept = find_kept(address)) return kept_calls(*kept);
+  if (const auto cached = find_cached(address)) return cached_calls(*cached);
   return std::nullopt;
 }
 

@@ -27,8 +27,8 @@ struct NamedCall {
   std::uint32_t start_line = 0;
 };
 
-// What debug information says about the addresses of one file that were asked for, kept so that it is read
-// once: in memory, and as an image in a file by build id. An address about which nothing is known is kept
+// What debug information says about the addresses of one file that were asked for, cached so that it is read
+// once: in memory, and as an image in a file by build id. An address about which nothing is known is cached
 // too. Images are foreign bytes: nothing in them is believed.
 class CodeNames {
  public:
@@ -49,10 +49,10 @@ class CodeNames {
   [[nodiscard]] std::optional<std::vector<NamedCall>> find(std::uint64_t address) const;
   // Whether it was asked for.
   [[nodiscard]] bool contains(std::uint64_t address) const {
-    return added_.contains(address) || find_kept(address).has_value();
+    return added_.contains(address) || find_cached(address).has_value();
   }
 
-  [[nodiscard]] std::size_t size() const { return added_.size() + kept_count_; }
+  [[nodiscard]] std::size_t size() const { return added_.size() + cached_count_; }
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
@@ -73,15 +73,15 @@ class CodeNames {
 
   std::uint32_t keep_text(std::string_view text);
   std::uint32_t readable(std::uint32_t linker_name, const SourceCall& call);
-  [[nodiscard]] std::optional<Entry> find_kept(std::uint64_t address) const;
-  [[nodiscard]] Entry kept_entry(std::size_t index) const;
-  [[nodiscard]] std::vector<NamedCall> kept_calls(const Entry& entry) const;
+  [[nodiscard]] std::optional<Entry> find_cached(std::uint64_t address) const;
+  [[nodiscard]] Entry cached_entry(std::size_t index) const;
+  [[nodiscard]] std::vector<NamedCall> cached_calls(const Entry& entry) const;
   [[nodiscard]] std::vector<NamedCall> added_calls(const Entry& entry) const;
 
   // From the image.
-  MappedRegion kept_;
-  std::size_t kept_count_ = 0;
-  std::span<const std::byte> kept_entries_, kept_calls_, kept_texts_;
+  MappedRegion cached_;
+  std::size_t cached_count_ = 0;
+  std::span<const std::byte> cached_entries_, cached_calls_, cached_texts_;
 
   // Since then.
   absl::flat_hash_map<std::uint64_t, Entry> added_;

@@ -8,7 +8,7 @@
 #include "base/unique_fd.hpp"
 #include "symbol/code_names.hpp"
 
-// Whatever a file of kept names holds, looking things up in it and writing it again stays inside of it.
+// Whatever a file of cached names holds, looking things up in it and writing it again stays inside of it.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;
   UniqueFd fd(::memfd_create("names", MFD_CLOEXEC));

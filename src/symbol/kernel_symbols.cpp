@@ -1,16 +1,10 @@
 #include "symbol/kernel_symbols.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <string_view>
-
-#include "base/unique_fd.hpp"
 
 namespace ddprof {
 
@@ -21,8 +15,6 @@ namespace {
 constexpr std::uint64_t kMaxLastBytes = 64 << 10;
 constexpr std::uint64_t kMaxBytes = 1 << 20;
 constexpr std::size_t kMaxSymbols = 4'000'000;
-constexpr std::size_t kUsualSymbols = 200'000;
-constexpr std::size_t kUsualNameBytes = 24;
 constexpr std::size_t kMaxNameBytes = 512;  // KSYM_NAME_LEN
 
 struct Line {
@@ -49,114 +41,84 @@ std::optional<Line> parse_line(std::string_view text) {
 
 bool is_code(char type) { return type == 't' || type == 'T' || type == 'w' || type == 'W'; }
 
-// Hands the whole lines of `text` to `take`; returns what is behind the last of them.
-template <typename Take>
-std::string_view for_each_line(std::string_view text, Take take) {
-  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-    take(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-  return text;
-}
-
 }  // namespace
 
-class KernelSymbolsBuilder {
- public:
-  KernelSymbolsBuilder() { names_.push_back('\0'); }
-
-  void reserve(std::size_t symbols) {
-    entries_.reserve(symbols);
-    names_.reserve(symbols * kUsualNameBytes);
-  }
-
-  void add_line(std::string_view text) {
-    const std::optional<Line> line = parse_line(text);
-    // Absolute symbols of per-CPU data are small numbers, hidden addresses are zero: neither is code.
-    if (!line || line->address >> 63 == 0 || entries_.size() >= kMaxSymbols) return;
-    // The symbols of a module follow each other.
-    if (line->module != std::string_view(names_.data() + last_module_))
-      last_module_ = line->module.empty() ? 0 : intern(line->module);
-    entries_.push_back({line->address, is_code(line->type) ? intern(line->name) : 0, last_module_});
-  }
-
-  KernelSymbols build() && {
-    sort();
-    drop_aliases();
-    KernelSymbols symbols;
-    symbols.own_entries_ = std::move(entries_);
-    symbols.own_names_ = std::move(names_);
-    symbols.entries_ = symbols.own_entries_;
-    symbols.names_ = symbols.own_names_;
-    return symbols;
-  }
-
- private:
-  using Entry = KernelSymbols::Entry;
-
-  std::uint32_t intern(std::string_view name) {
-    const auto offset = static_cast<std::uint32_t>(names_.size());
-    names_.insert(names_.end(), name.begin(), name.end());
-    names_.push_back('\0');
-    return offset;
-  }
-
-  // The kernel's own symbols come in order, and they are most of them.
-  void sort() {
-    const auto is_before = [](const Entry& left, const Entry& right) { return left.start < right.start; };
-    const auto unsorted = std::is_sorted_until(entries_.begin(), entries_.end(), is_before);
-    std::sort(unsorted, entries_.end(), is_before);
-    std::inplace_merge(entries_.begin(), unsorted, entries_.end(), is_before);
-  }
-
-  // Of several names of one address, code comes before data, then the alphabet decides.
-  void drop_aliases() {
-    const auto is_better = [this](const Entry& left, const Entry& right) {
-      if (left.name == 0 || right.name == 0) return left.name != 0 && right.name == 0;
-      return std::strcmp(names_.data() + left.name, names_.data() + right.name) < 0;
-    };
-    std::size_t kept = 0;
-    for (const Entry& entry : entries_) {
-      if (kept == 0 || entries_[kept - 1].start != entry.start) {
-        entries_[kept++] = entry;
-      } else if (is_better(entry, entries_[kept - 1])) {
-        entries_[kept - 1] = entry;
-      }
-    }
-    entries_.resize(kept);
-  }
-
-  std::vector<Entry> entries_;
-  std::vector<char> names_;
-  std::uint32_t last_module_ = 0;
-};
-
-KernelSymbols KernelSymbols::parse(std::string_view kallsyms) {
-  KernelSymbolsBuilder builder;
-  const auto add = [&](std::string_view line) { builder.add_line(line); };
-  add(for_each_line(kallsyms, add));
-  return std::move(builder).build();
+KernelSymbolsParser::KernelSymbolsParser() {
+  constexpr std::size_t kUsualSymbols = 200'000;
+  constexpr std::size_t kUsualNameBytes = 24;
+  entries_.reserve(kUsualSymbols);
+  names_.reserve(kUsualSymbols * kUsualNameBytes);
+  names_.push_back('\0');
 }
 
-Result<KernelSymbols> KernelSymbols::read(const std::string& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.is_open()) return errno_error(errno, "open " + path);
-  KernelSymbolsBuilder builder;
-  builder.reserve(kUsualSymbols);
-  const auto add = [&](std::string_view line) { builder.add_line(line); };
-  std::array<char, 16384> buffer;
-  std::size_t kept = 0;  // the beginning of a line whose rest comes with the next read
-  while (true) {
-    const ssize_t count = ::read(fd.get(), buffer.data() + kept, buffer.size() - kept);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno_error(errno, "read " + path);
-    if (count == 0) break;
-    const std::string_view rest = for_each_line({buffer.data(), kept + static_cast<std::size_t>(count)}, add);
-    kept = rest.size() < buffer.size() ? rest.size() : 0;  // no symbol has a line as long as that
-    std::copy(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(kept), buffer.begin());
+void KernelSymbolsParser::add(std::string_view piece) {
+  constexpr std::size_t kMaxLineBytes = 16384;  // no symbol has a line as long as that
+  for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+    add_line(line_.empty() ? piece.substr(0, end) : line_.append(piece.substr(0, end)));
+    line_.clear();
+    piece.remove_prefix(end + 1);
   }
-  add({buffer.data(), kept});
-  return std::move(builder).build();
+  line_ = line_.size() + piece.size() < kMaxLineBytes ? line_.append(piece) : "";
+}
+
+void KernelSymbolsParser::add_line(std::string_view text) {
+  const std::optional<Line> line = parse_line(text);
+  // Absolute symbols of per-CPU data are small numbers, hidden addresses are zero: neither is code.
+  if (!line || line->address >> 63 == 0 || entries_.size() >= kMaxSymbols) return;
+  // The symbols of a module follow each other.
+  if (line->module != std::string_view(names_.data() + last_module_))
+    last_module_ = line->module.empty() ? 0 : intern(line->module);
+  entries_.push_back({line->address, is_code(line->type) ? intern(line->name) : 0, last_module_});
+}
+
+KernelSymbols KernelSymbolsParser::finish() && {
+  add_line(line_);
+  sort();
+  drop_aliases();
+  KernelSymbols symbols;
+  symbols.own_entries_ = std::move(entries_);
+  symbols.own_names_ = std::move(names_);
+  symbols.entries_ = symbols.own_entries_;
+  symbols.names_ = symbols.own_names_;
+  return symbols;
+}
+
+std::uint32_t KernelSymbolsParser::intern(std::string_view name) {
+  const auto offset = static_cast<std::uint32_t>(names_.size());
+  names_.insert(names_.end(), name.begin(), name.end());
+  names_.push_back('\0');
+  return offset;
+}
+
+// The kernel's own symbols come in order, and they are most of them.
+void KernelSymbolsParser::sort() {
+  const auto is_before = [](const Entry& left, const Entry& right) { return left.start < right.start; };
+  const auto unsorted = std::is_sorted_until(entries_.begin(), entries_.end(), is_before);
+  std::sort(unsorted, entries_.end(), is_before);
+  std::inplace_merge(entries_.begin(), unsorted, entries_.end(), is_before);
+}
+
+// Of several names of one address, code comes before data, then the alphabet decides.
+void KernelSymbolsParser::drop_aliases() {
+  const auto is_better = [this](const Entry& left, const Entry& right) {
+    if (left.name == 0 || right.name == 0) return left.name != 0 && right.name == 0;
+    return std::strcmp(names_.data() + left.name, names_.data() + right.name) < 0;
+  };
+  std::size_t count = 0;
+  for (const Entry& entry : entries_) {
+    if (count == 0 || entries_[count - 1].start != entry.start) {
+      entries_[count++] = entry;
+    } else if (is_better(entry, entries_[count - 1])) {
+      entries_[count - 1] = entry;
+    }
+  }
+  entries_.resize(count);
+}
+
+KernelSymbols KernelSymbols::parse(std::string_view kallsyms) {
+  KernelSymbolsParser parser;
+  parser.add(kallsyms);
+  return std::move(parser).finish();
 }
 
 // The image: this, the entries, the names.

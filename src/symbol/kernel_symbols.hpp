@@ -19,16 +19,14 @@ struct KernelSymbol {
   std::uint64_t start = 0;
 };
 
-// The code symbols of the running kernel, from the text of /proc/kallsyms.
+// The code symbols of the running kernel, from the text of /proc/kallsyms. Empty when the kernel hides its
+// addresses (kptr_restrict: all are zero).
 class KernelSymbols {
  public:
   KernelSymbols() = default;
 
-  // Empty when the kernel hides its addresses (kptr_restrict: all are zero).
   static KernelSymbols parse(std::string_view kallsyms);
-  // The same from the file, which is never held as a whole.
-  static Result<KernelSymbols> read(const std::string& path);
-  // The kernel's own symbols, without those of modules, as bytes to keep; `key` says of which kernel.
+  // The kernel's own symbols, without those of modules, as bytes for a cache; `key` says of which kernel.
   [[nodiscard]] std::vector<std::byte> image(std::string_view key) const;
   static Result<KernelSymbols> from_image(MappedRegion image, std::string_view key);
 
@@ -36,7 +34,7 @@ class KernelSymbols {
   [[nodiscard]] bool empty() const { return entries_.empty(); }
 
  private:
-  friend class KernelSymbolsBuilder;
+  friend class KernelSymbolsParser;
 
   // Where something begins. kallsyms gives no sizes: a symbol ends where the next begins, be it code or data.
   struct Entry {
@@ -53,6 +51,28 @@ class KernelSymbols {
   MappedRegion image_;
   std::span<const Entry> entries_;  // by address, one for each; in own_entries_ or in image_
   std::span<const char> names_;
+};
+
+// Takes the text in pieces, so that its 10 MB are never held as a whole.
+class KernelSymbolsParser {
+ public:
+  KernelSymbolsParser();
+
+  void add(std::string_view piece);
+  [[nodiscard]] KernelSymbols finish() &&;
+
+ private:
+  using Entry = KernelSymbols::Entry;
+
+  void add_line(std::string_view text);
+  std::uint32_t intern(std::string_view name);
+  void sort();
+  void drop_aliases();
+
+  std::string line_;  // the beginning of one whose rest comes with the next piece
+  std::vector<Entry> entries_;
+  std::vector<char> names_;
+  std::uint32_t last_module_ = 0;
 };
 
 }  // namespace ddprof

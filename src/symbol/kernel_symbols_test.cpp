@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
+#include <string>
 
 namespace ddprof {
 namespace {
@@ -41,19 +41,22 @@ TEST(KernelSymbols, DoesNotStretchFunctionsOverDataOrIntoTheVoid) {
   EXPECT_EQ(name_at(symbols, 0x1000), "");
 }
 
-TEST(KernelSymbols, ReadsTheSameFromAFile) {
-  const std::string path = testing::TempDir() + fmt::format("kernel_symbols_test_{}.txt", ::getpid());
-  std::string text;  // lines cross the reads
+KernelSymbols parse_in_pieces(std::string_view text) {
+  KernelSymbolsParser parser;
+  for (; !text.empty(); text.remove_prefix(std::min<std::size_t>(text.size(), 1000)))
+    parser.add(text.substr(0, 1000));
+  return std::move(parser).finish();
+}
+
+TEST(KernelSymbols, ParsesTheSameInPieces) {
+  std::string text;  // lines cross the pieces
   for (std::uint64_t at = 0; at < 4000; ++at)
     text += fmt::format("{:x} T function_{}\n", 0xffffffff82000000 + at * 16, at);
-  std::ofstream(path) << text << kText;
-  const Result<KernelSymbols> symbols = KernelSymbols::read(path);
-  ASSERT_TRUE(symbols.ok());
-  EXPECT_EQ(name_at(*symbols, 0xffffffff810001ff), "first");
-  EXPECT_EQ(name_at(*symbols, 0xffffffffc0a01050), "nft_do_chain[nf_tables]");
+  const KernelSymbols symbols = parse_in_pieces(text.append(kText));
+  EXPECT_EQ(name_at(symbols, 0xffffffff810001ff), "first");
+  EXPECT_EQ(name_at(symbols, 0xffffffffc0a01050), "nft_do_chain[nf_tables]");
   for (std::uint64_t at = 0; at < 4000; ++at)
-    EXPECT_EQ(name_at(*symbols, 0xffffffff82000000 + at * 16 + 5), fmt::format("function_{}", at));
-  EXPECT_FALSE(KernelSymbols::read(path + ".missing").ok());
+    EXPECT_EQ(name_at(symbols, 0xffffffff82000000 + at * 16 + 5), fmt::format("function_{}", at));
 }
 
 TEST(KernelSymbols, IsEmptyWhenTheKernelHidesItsAddresses) {
@@ -62,11 +65,8 @@ TEST(KernelSymbols, IsEmptyWhenTheKernelHidesItsAddresses) {
 }
 
 TEST(KernelSymbols, ALineWithoutAnEndCostsNoOther) {
-  const std::string path = testing::TempDir() + fmt::format("kernel_symbols_line_{}.txt", ::getpid());
-  std::ofstream(path) << std::string(3 * 16384, 'x') << '\n' << kText;
-  const Result<KernelSymbols> symbols = KernelSymbols::read(path);
-  ASSERT_TRUE(symbols.ok());
-  EXPECT_EQ(name_at(*symbols, 0xffffffff81000200), "second");
+  const KernelSymbols symbols = parse_in_pieces(std::string(3 * 16384, 'x').append("\n").append(kText));
+  EXPECT_EQ(name_at(symbols, 0xffffffff81000200), "second");
 }
 
 TEST(KernelSymbols, TheLastFunctionBeforeAModuleIsShort) {

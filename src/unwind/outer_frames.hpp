@@ -56,7 +56,7 @@ struct OuterFrame {
 // sample, and the sample at hand ends with StopReason::truncated_copy.
 class OuterFrames {
  public:
-  static constexpr std::size_t kMaxFrames = 4096;  // of 48 bytes; past it the innermost are not kept
+  static constexpr std::size_t kMaxFrames = 4096;  // of 48 bytes; past it the innermost are not stored
 
   // Recorded callers of a step.
   struct Callers {

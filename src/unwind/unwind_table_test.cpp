@@ -58,7 +58,6 @@ TEST(RuleDictionary, NoFileCanFillIt) {
     EXPECT_NE(dictionary.intern({DDPROF_CFA_SP, 0, 0, ++offset}), RuleIndex::unsupported);
 }
 
-
 // The obvious twin: an ordered map from row start to rule.
 class Twin {
  public:

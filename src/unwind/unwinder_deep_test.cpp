@@ -16,7 +16,7 @@ constexpr std::uint64_t kOtherCallSite = kProgramStart + 0x120;
 constexpr std::uint64_t kRoot = kProgramStart + 0x301;
 constexpr std::size_t kWordsPerFrame = 4;
 
-// The memory of the target as it is when somebody looks.
+// The memory of the target as it is when it is read.
 class FakeMemory final : public MemoryReader {
  public:
   explicit FakeMemory(const std::vector<std::uint64_t>& stack) : stack_(stack) {}
@@ -86,7 +86,7 @@ TEST_F(UnwinderDeep, IsCompleteAtOnceWhenLiveMemoryStillHoldsTheEndOfTheCopy) {
   EXPECT_EQ(stack.outer_frames, frames_ - 6);
 }
 
-TEST_F(UnwinderDeep, ACopyMayEndAtAPageThatNobodyHasTouched) {
+TEST_F(UnwinderDeep, ACopyMayEndAtAPageThatWasNeverTouched) {
   StackCopy copy = scene_.copy_of(5 * kWordsPerFrame);
   copy.is_truncated = false;
   EXPECT_EQ(scene_.unwind(copy).reason, StopReason::bad_memory);

@@ -21,7 +21,7 @@
 
 namespace ddprof {
 
-// The reading end of a BPF ring. Both positions are in memory that fork() shares: whoever reads next goes on
+// The reading end of a BPF ring. Both positions are in memory that fork() shares: the next reader goes on
 // where the last one stopped.
 class ContextRing {
  public:
@@ -95,7 +95,7 @@ class ThreadContextReader {
   // `between_samples`: how far apart two samples of a thread on one CPU are, at least.
   static Result<ThreadContextReader> open(std::size_t cpus, Nanoseconds between_samples);
 
-  // Before the event is inherited by anybody. An event that takes no such program (a tracepoint) has samples
+  // Before any task inherits the event. An event that takes no such program (a tracepoint) has samples
   // without contexts.
   void attach(int event_fd) const;
   // Where the threads of a process have their variable; Kind::none: nowhere. False: no room for one more.

@@ -78,7 +78,6 @@ TEST(PendingContexts, AreForgottenWhenTheirTimeHasPassed) {
   EXPECT_EQ(pending.size(), 1U);
 }
 
-
 using ::testing::Ge;
 
 struct [[gnu::packed]] PublishedRecord {

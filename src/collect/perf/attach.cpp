@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "collect/perf/thread_list.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 

@@ -19,7 +19,7 @@ namespace ddprof {
 // Opens the planned events on tasks and CPUs, redirected into the rings.
 class Attacher {
  public:
-  // `totals_rings` may be empty: then nobody tells what each task used.
+  // `totals_rings` may be empty: then the total of each task stays unknown.
   Attacher(const EventPlan& plan, const RingSet& rings, const RingSet& totals_rings, EventSlots& slots)
       : plan_(plan), rings_(rings), totals_rings_(totals_rings), slots_(slots) {}
 

@@ -15,8 +15,8 @@ AttrRequest request_for(const EventSpec& spec, const EventPlan& plan, const Perf
           .has_children = plan.has_children};
 }
 
-// A refusal to sample ourselves is told as one of what is wanted: whoever follows the hint for less meets the
-// next refusal.
+// A refusal to sample ourselves is reported as one of what is wanted: a user who follows the hint for less
+// meets the next refusal.
 Error explain_for(const Target& target, const OpenFailure& failure) {
   const bool is_refused = failure.error_number == EACCES || failure.error_number == EPERM;
   if (!is_refused || target.is_about_to_exec()) return explain(failure);

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "collect/perf/thread_list.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 

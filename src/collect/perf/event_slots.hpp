@@ -83,7 +83,7 @@ class EventSlots {
   EventSlots(std::size_t events, std::size_t positions) : positions_(positions), retired_(events, 0) {}
 
   Result<void> add(EventSlot slot);
-  // From now on whoever holds the descriptors too hears of every change; follow() is the other end of that.
+  // From now on the process that holds the descriptors too hears of every change; follow() is its end.
   void report_to(EventNoteSender sender) { sender_ = std::move(sender); }
   // The sender parses what strangers wrote, so a note may say anything: one that cannot be is passed over.
   void follow(const EventNote& note, UniqueFd fd);

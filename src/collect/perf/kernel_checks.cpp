@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/read_file.hpp"
 #include "collect/perf/perf_event.hpp"
 #include "symbol/kernel_symbols.hpp"
 
@@ -26,15 +27,15 @@ KernelVersion parse_release(const std::string& release) {
   return version;
 }
 
-// kallsyms_show_value() of the kernel: at 0 whoever may profile the kernel by the sysctl, at 0 and 1 who has
-// CAP_SYSLOG, at 2 nobody.
-Cure cure_of_hidden_names(std::int64_t restriction, const OwnPrivileges& privileges) {
+// kallsyms_show_value() of the kernel: at 0 those who may profile the kernel by the sysctl, at 0 and 1
+// those with CAP_SYSLOG, at 2 no one.
+Hint hint_for_hidden_names(std::int64_t restriction, const OwnPrivileges& privileges) {
   static constexpr Capabilities kSyslog = {CAP_SYSLOG};
   if (privileges.has(CAP_SYSLOG)) return {.command = "sudo sysctl kernel.kptr_restrict=1"};
   std::string sysctl = "sudo sysctl";
   if (restriction > 0) sysctl += " kernel.kptr_restrict=0";
   if (privileges.paranoid.value_or(2) > 1) sysctl += " kernel.perf_event_paranoid=1";
-  if (restriction < 2) return capability_cure(privileges, kSyslog, sysctl);
+  if (restriction < 2) return capability_hint(privileges, kSyslog, sysctl);
   return {.command = privileges.may_gain(CAP_SYSLOG) ? sysctl : sysctl + " on the host"};
 }
 
@@ -49,15 +50,15 @@ Finding check_kernel(const Machine& machine) {
   if (!release) {
     finding.state = CheckState::limited;
     finding.meaning = "/proc/sys cannot be read, so that ddprof cannot tell why something is refused";
-    finding.cure.command = "sudo mount -t proc proc /proc";
+    finding.hint.command = "sudo mount -t proc proc /proc";
   } else if (version < kOldest) {
     finding.state = CheckState::missing;
     finding.meaning = "older than 4.15, the oldest that ddprof supports";
-    finding.cure.command = "a newer kernel";
+    finding.hint.command = "a newer kernel";
   } else if (version < kWithPerfmon) {
     finding.state = CheckState::limited;
     finding.meaning = "older than 5.8: there is no CAP_PERFMON, and CAP_SYS_ADMIN or root stand for it";
-    finding.cure = {"run ddprof as root", "--cap-add SYS_ADMIN",
+    finding.hint = {"run ddprof as root", "--cap-add SYS_ADMIN",
                     "securityContext.capabilities.add: [SYS_ADMIN]"};
   } else {
     finding.meaning = "has what ddprof uses";
@@ -72,7 +73,7 @@ Finding check_clock(const Machine& machine) {
   if (source == "hpet" || source == "acpi_pm" || source == "jiffies") {
     finding.state = CheckState::limited;
     finding.meaning = "reading the time is slow here, which makes each sample dearer";
-    finding.cure.command =
+    finding.hint.command =
         "see why with dmesg | grep -i clocksource; where the hardware is sound, boot with tsc=reliable";
   } else {
     finding.meaning = "samples of all CPUs are put in order by time";
@@ -93,7 +94,7 @@ Finding check_sample_rate(const Machine& machine) {
   finding.meaning = fmt::format("more than {} samples per second and CPU are throttled", *rate);
   if (*rate >= kComfortable) return finding;
   finding.state = CheckState::limited;
-  finding.cure.command = "sudo sysctl kernel.perf_event_max_sample_rate=100000";
+  finding.hint.command = "sudo sysctl kernel.perf_event_max_sample_rate=100000";
   return finding;
 }
 
@@ -102,15 +103,15 @@ Finding check_kernel_names(const Machine& machine, const OwnPrivileges& privileg
   Finding finding{.name = "kernel-names",
                   .fact = restriction ? fmt::format("kernel.kptr_restrict is {}", *restriction)
                                       : "kernel.kptr_restrict cannot be read"};
-  const auto symbols = KernelSymbols::read(machine.path("/proc/kallsyms"));
-  if (symbols && !symbols->empty()) {
+  const auto kallsyms = read_file(machine.path("/proc/kallsyms"));
+  if (kallsyms && !KernelSymbols::parse(*kallsyms).empty()) {
     finding.meaning = "functions of the kernel have names";
     return finding;
   }
   finding.state = CheckState::missing;
   finding.fact += ", and /proc/kallsyms hides its addresses";
   finding.meaning = "frames of the kernel stay [kernel]+0x…";
-  finding.cure = cure_of_hidden_names(restriction.value_or(0), privileges);
+  finding.hint = hint_for_hidden_names(restriction.value_or(0), privileges);
   return finding;
 }
 
@@ -127,11 +128,11 @@ Finding check_tracefs(const Machine& machine) {
   const std::string& message = found.error().message;
   finding.fact = message.substr(message.rfind(": ") + 2);
   finding.meaning = "tracepoints cannot be events; nothing else needs it";
-  finding.cure = {found.error().hint, "--volume /sys/kernel/tracing:/sys/kernel/tracing:ro",
+  finding.hint = {found.error().hint, "--volume /sys/kernel/tracing:/sys/kernel/tracing:ro",
                   "a hostPath volume of /sys/kernel/tracing"};
   const std::string systems = machine.text("/proc/filesystems").value_or("tracefs");
   if (systems.find("tracefs") == std::string::npos)
-    finding.cure = {.command = "a kernel with CONFIG_FTRACE=y"};
+    finding.hint = {.command = "a kernel with CONFIG_FTRACE=y"};
   return finding;
 }
 
@@ -141,7 +142,7 @@ Finding check_btf(const Machine& machine) {
   finding.state = exists ? CheckState::ok : CheckState::missing;
   finding.fact = exists ? "/sys/kernel/btf/vmlinux exists" : "no /sys/kernel/btf/vmlinux";
   finding.meaning = "for a later BPF engine, which fits its programs to the kernel by it";
-  if (!exists) finding.cure.command = "a kernel with CONFIG_DEBUG_INFO_BTF=y";
+  if (!exists) finding.hint.command = "a kernel with CONFIG_DEBUG_INFO_BTF=y";
   return finding;
 }
 
@@ -157,7 +158,7 @@ Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges,
   finding.state = CheckState::missing;
   finding.fact += ", " + refusal->message;
   finding.meaning = "samples have no trace, span or endpoint, even of threads that publish them";
-  if (refusal->code == ErrorCode::permission_denied) finding.cure = capability_cure(privileges, kBpf);
+  if (refusal->code == ErrorCode::permission_denied) finding.hint = capability_hint(privileges, kBpf);
   return finding;
 }
 

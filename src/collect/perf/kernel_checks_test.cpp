@@ -24,14 +24,14 @@ TEST(CheckKernel, KnowsWhatEachVersionLacks) {
   const Finding old = kernel_of("5.4.0-150-generic\n");
   EXPECT_EQ(old.state, CheckState::limited);
   EXPECT_THAT(old.meaning, HasSubstr("CAP_SYS_ADMIN"));
-  EXPECT_EQ(old.cure.docker, "--cap-add SYS_ADMIN");
+  EXPECT_EQ(old.hint.docker, "--cap-add SYS_ADMIN");
   EXPECT_EQ(kernel_of("3.10.0-1160.el7.x86_64\n").state, CheckState::missing);
 }
 
 TEST(CheckKernel, SaysWhenProcIsHidden) {
   const Finding finding = check_kernel(RecordedMachine().machine());
   EXPECT_EQ(finding.state, CheckState::limited);
-  EXPECT_THAT(finding.cure.command, HasSubstr("mount -t proc"));
+  EXPECT_THAT(finding.hint.command, HasSubstr("mount -t proc"));
 }
 
 TEST(CheckClock, KnowsTheSlowOnes) {
@@ -50,7 +50,7 @@ TEST(CheckSampleRate, IsLimitedWhereTheKernelHasLoweredIt) {
   EXPECT_EQ(check_sample_rate(recorded.file(kPath, "100000\n").machine()).state, CheckState::ok);
   const Finding low = check_sample_rate(recorded.file(kPath, "250\n").machine());
   EXPECT_EQ(low.state, CheckState::limited);
-  EXPECT_THAT(low.cure.command, HasSubstr("sudo sysctl kernel.perf_event_max_sample_rate="));
+  EXPECT_THAT(low.hint.command, HasSubstr("sudo sysctl kernel.perf_event_max_sample_rate="));
 }
 
 TEST(CheckKernelNames, LooksAtTheAddressesThemselves) {
@@ -65,14 +65,14 @@ TEST(CheckKernelNames, LooksAtTheAddressesThemselves) {
 // kallsyms_show_value() in kernel/ksyms_common.c.
 TEST(CheckKernelNames, KnowsWhatShowsThemAtEachLevel) {
   RecordedMachine recorded;
-  const auto cure_at = [&](std::string_view restriction, int paranoid) {
+  const auto hint_at = [&](std::string_view restriction, int paranoid) {
     recorded.file("/proc/sys/kernel/kptr_restrict", restriction);
-    return check_kernel_names(recorded.machine(), user_at(paranoid)).cure.command;
+    return check_kernel_names(recorded.machine(), user_at(paranoid)).hint.command;
   };
-  EXPECT_THAT(cure_at("0", 2), HasSubstr("perf_event_paranoid=1"));
-  EXPECT_THAT(cure_at("1", 2), HasSubstr("kptr_restrict=0 kernel.perf_event_paranoid=1, or sudo setcap"));
-  EXPECT_THAT(cure_at("1", 1), HasSubstr("kptr_restrict=0, or sudo setcap cap_syslog+ep ddprof"));
-  EXPECT_EQ(cure_at("2", 2), "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
+  EXPECT_THAT(hint_at("0", 2), HasSubstr("perf_event_paranoid=1"));
+  EXPECT_THAT(hint_at("1", 2), HasSubstr("kptr_restrict=0 kernel.perf_event_paranoid=1, or sudo setcap"));
+  EXPECT_THAT(hint_at("1", 1), HasSubstr("kptr_restrict=0, or sudo setcap cap_syslog+ep ddprof"));
+  EXPECT_EQ(hint_at("2", 2), "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");
 }
 
 TEST(CheckTracefs, TellsAbsentFromUnmountedFromThere) {
@@ -81,9 +81,9 @@ TEST(CheckTracefs, TellsAbsentFromUnmountedFromThere) {
   const Finding unmounted = check_tracefs(recorded.machine());
   EXPECT_EQ(unmounted.state, CheckState::missing);
   EXPECT_THAT(unmounted.fact, HasSubstr("not mounted"));
-  EXPECT_THAT(unmounted.cure.command, HasSubstr("mount -t tracefs"));
+  EXPECT_THAT(unmounted.hint.command, HasSubstr("mount -t tracefs"));
   recorded.file("/proc/filesystems", "nodev\tproc\n");
-  EXPECT_THAT(check_tracefs(recorded.machine()).cure.command, HasSubstr("CONFIG_FTRACE"));
+  EXPECT_THAT(check_tracefs(recorded.machine()).hint.command, HasSubstr("CONFIG_FTRACE"));
   recorded.file("/sys/kernel/debug/tracing/events/sched/sched_switch/id", "314\n");
   EXPECT_EQ(check_tracefs(recorded.machine()).state, CheckState::ok);
 }
@@ -98,8 +98,8 @@ TEST(CheckBpf, IsHonestThatNothingUsesItYet) {
       check_bpf(recorded.machine(), user_at(2), Error{ErrorCode::permission_denied, "bpf: make a map: no"});
   EXPECT_EQ(refused.state, CheckState::missing);
   EXPECT_THAT(refused.fact, HasSubstr("bpf: make a map: no"));
-  EXPECT_THAT(refused.cure.command, HasSubstr("setcap cap_bpf,cap_perfmon+ep"));
-  EXPECT_THAT(check_bpf(recorded.machine(), user_at(2), Error{ErrorCode::unsupported, "no"}).cure.command,
+  EXPECT_THAT(refused.hint.command, HasSubstr("setcap cap_bpf,cap_perfmon+ep"));
+  EXPECT_THAT(check_bpf(recorded.machine(), user_at(2), Error{ErrorCode::unsupported, "no"}).hint.command,
               IsEmpty());
   EXPECT_EQ(check_bpf(recorded.machine(), user_at(2), std::nullopt).state, CheckState::ok);
 }

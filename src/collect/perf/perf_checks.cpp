@@ -22,7 +22,7 @@ Finding of_attempt(std::string name, const PerfProbe::Refusal& refusal, std::str
   finding.fact =
       obstacle_of(*refusal) == PerfObstacle::other ? explain(*refusal).message : reason_of(*refusal);
   finding.meaning = otherwise;
-  finding.cure = cure_of(*refusal);
+  finding.hint = hint_for(*refusal);
   return finding;
 }
 
@@ -58,7 +58,7 @@ Finding of_user_namespace(const OwnPrivileges& privileges) {
           .state = CheckState::missing,
           .fact = "capabilities of a user namespace",
           .meaning = "the kernel does not count them for perf events, so that what everybody may do is left",
-          .cure = capability_cure(privileges, kMonitor)};
+          .hint = capability_hint(privileges, kMonitor)};
 }
 
 }  // namespace
@@ -91,16 +91,16 @@ Finding check_paranoid(const OwnPrivileges& privileges, const PerfProbe& probe) 
   } else if (level == 1) {
     finding.state = CheckState::limited;
     finding.meaning = "own processes, with the kernel, but not the whole machine";
-    finding.cure = cure_of(all);
+    finding.hint = hint_for(all);
   } else if (level == 2 ||
              !probe.own) {  // levels above 2 mean something on the kernels of some distributions
     finding.state = CheckState::limited;
     finding.meaning = "own processes, without the kernel";
-    finding.cure = cure_of(kernel);
+    finding.hint = hint_for(kernel);
   } else {
     finding.state = CheckState::missing;
     finding.meaning = "no perf events for ordinary users";
-    finding.cure = cure_of(*probe.own);
+    finding.hint = hint_for(*probe.own);
   }
   return finding;
 }
@@ -123,7 +123,7 @@ Finding check_hardware(const Machine& machine, const PerfProbe& probe) {
   const std::string processor = machine.text("/proc/cpuinfo").value_or("");
   const bool is_virtual = processor.find(" hypervisor") != std::string::npos;
   finding.fact = is_virtual ? "a virtual machine without hardware counters" : "no hardware counters";
-  finding.cure = {.command = is_virtual
+  finding.hint = {.command = is_virtual
                                  ? "give the virtual machine a PMU (libvirt: <pmu state='on'/>), or use "
                                    "bare metal"
                                  : "a kernel with the driver for this CPU's counters"};
@@ -136,19 +136,19 @@ Finding check_locked_memory(const Machine& machine, const PerfProbe& probe, std:
   Finding finding{.name = "locked-memory"};
   finding.fact = fmt::format("kernel.perf_event_mlock_kb is {}, ulimit -l {}",
                              free_kib ? std::to_string(*free_kib) : "unknown", limit);
-  finding.cure = {lock_more_command(probe.wanted_ring_bytes), "--ulimit memlock=-1 or --cap-add IPC_LOCK",
+  finding.hint = {lock_more_command(probe.wanted_ring_bytes), "--ulimit memlock=-1 or --cap-add IPC_LOCK",
                   "securityContext.capabilities.add: [IPC_LOCK]"};
   if (probe.ring_bytes == 0) {
     finding.state = CheckState::missing;
     finding.meaning = "no ring for samples: " + probe.ring_problem;
-    if (probe.own) finding.cure = {};  // it fails for the reason that perf-events has
+    if (probe.own) finding.hint = {};  // it fails for the reason that perf-events has
   } else if (probe.ring_bytes < probe.wanted_ring_bytes) {
     finding.state = CheckState::limited;
     finding.meaning = fmt::format("rings of {} per CPU instead of {}, samples may be lost under load",
                                   kibibytes(probe.ring_bytes), kibibytes(probe.wanted_ring_bytes));
   } else {
     finding.meaning = fmt::format("rings of full size, {} per CPU", kibibytes(probe.ring_bytes));
-    finding.cure = {};
+    finding.hint = {};
   }
   return finding;
 }
@@ -173,13 +173,13 @@ Finding check_capabilities(const OwnPrivileges& privileges) {
   }
   finding.state = held.empty() ? CheckState::missing : CheckState::limited;
   finding.meaning = "lacks " + purposes;
-  finding.cure = capability_cure(privileges, wanted);
+  finding.hint = capability_hint(privileges, wanted);
   return finding;
 }
 
 Finding check_seccomp(const OwnPrivileges& privileges, const PerfProbe& probe) {
   Finding finding{
-      .name = "seccomp", .fact = "no seccomp filter", .meaning = "no system call is kept from ddprof"};
+      .name = "seccomp", .fact = "no seccomp filter", .meaning = "no system call is forbidden to ddprof"};
   if (!privileges.is_seccomp_filtered) return finding;
   finding.fact = "a seccomp filter";
   if (!probe.own) {
@@ -193,9 +193,9 @@ Finding check_seccomp(const OwnPrivileges& privileges, const PerfProbe& probe) {
   }
   finding.state = CheckState::missing;
   finding.meaning = "it refuses perf_event_open, whatever sysctls and users allow";
-  finding.cure = cure_of(*probe.own);
-  finding.cure.docker += ", or --security-opt seccomp=PROFILE.json with perf_event_open allowed";
-  finding.cure.kubernetes += ", or a securityContext.seccompProfile of type Localhost that allows it";
+  finding.hint = hint_for(*probe.own);
+  finding.hint.docker += ", or --security-opt seccomp=PROFILE.json with perf_event_open allowed";
+  finding.hint.kubernetes += ", or a securityContext.seccompProfile of type Localhost that allows it";
   return finding;
 }
 
@@ -207,21 +207,21 @@ Finding check_ptrace(const Machine& machine, const OwnPrivileges& privileges) {
   Finding finding{.name = "ptrace",
                   .state = CheckState::limited,
                   .fact = yama ? fmt::format("kernel.yama.ptrace_scope is {}", scope) : "no Yama",
-                  .cure = capability_cure(privileges, kPtrace)};
+                  .hint = capability_hint(privileges, kPtrace)};
   if (scope >= 3) {
     finding.state = CheckState::missing;
     finding.meaning = "no memory of processes can be read: stacks deeper than the copy stay truncated";
-    finding.cure = {.command = "boot with kernel.yama.ptrace_scope below 3: it cannot be lowered"};
+    finding.hint = {.command = "boot with kernel.yama.ptrace_scope below 3: it cannot be lowered"};
   } else if (is_capable) {
     finding.state = CheckState::ok;
     finding.meaning = "memory of all processes can be read, for stacks deeper than the copy";
-    finding.cure = {};
+    finding.hint = {};
   } else if (scope == 2) {
     finding.state = CheckState::missing;
     finding.meaning = "no memory of processes can be read: stacks deeper than the copy stay truncated";
   } else if (scope == 1) {
     finding.meaning = "only children can be read: stacks deeper than the copy may stay truncated";
-    finding.cure.command = "sudo sysctl kernel.yama.ptrace_scope=0, or " + finding.cure.command;
+    finding.hint.command = "sudo sysctl kernel.yama.ptrace_scope=0, or " + finding.hint.command;
   } else {
     finding.meaning = "memory of own processes can be read, for stacks deeper than the copy; of others not";
   }
@@ -234,14 +234,14 @@ Ability missing(Ability ability, const OpenFailure& failure) {
   const PerfObstacle obstacle = obstacle_of(failure);
   ability.state = CheckState::missing;
   ability.meaning = obstacle == PerfObstacle::other ? explain(failure).message : reason_of(failure);
-  ability.cure = cure_of(failure);
+  ability.hint = hint_for(failure);
   return ability;
 }
 
-Ability limited(Ability ability, std::string_view meaning, Cure cure) {
+Ability limited(Ability ability, std::string_view meaning, Hint hint) {
   ability.state = CheckState::limited;
   ability.meaning = meaning;
-  ability.cure = std::move(cure);
+  ability.hint = std::move(hint);
   return ability;
 }
 
@@ -249,7 +249,7 @@ Ability limited(Ability ability, std::string_view meaning, Cure cure) {
 Ability without_rings(Ability ability, const PerfProbe& probe) {
   ability.state = CheckState::missing;
   ability.meaning = probe.ring_problem;
-  ability.cure = {.command = lock_more_command(probe.wanted_ring_bytes)};
+  ability.hint = {.command = lock_more_command(probe.wanted_ring_bytes)};
   return ability;
 }
 
@@ -257,13 +257,13 @@ Ability without_rings(Ability ability, const PerfProbe& probe) {
 Ability with_their_files(Ability ability, const OwnPrivileges& privileges, const PerfProbe& probe) {
   static constexpr std::array<int, 1> kPtrace = {CAP_SYS_PTRACE};
   if (privileges.has(CAP_SYS_PTRACE)) return ability;
-  Cure cure = capability_cure(privileges, kPtrace);
+  Hint hint = capability_hint(privileges, kPtrace);
   // As of Linux 6.14 CAP_PERFMON is enough for /proc/PID/maps.
   const bool has_maps = probe.foreign && !probe.foreign->events && probe.foreign->is_readable;
   if (!has_maps)
-    return limited(std::move(ability), "what others loaded before has no names", std::move(cure));
+    return limited(std::move(ability), "what others loaded before has no names", std::move(hint));
   return limited(std::move(ability), "files of others in containers and private folders have no names",
-                 std::move(cure));
+                 std::move(hint));
 }
 
 Ability judge_own(const PerfProbe& probe) {
@@ -283,7 +283,7 @@ Ability judge_foreign(const OwnPrivileges& privileges, const PerfProbe& probe) {
   ability.meaning = "needs CAP_PERFMON and CAP_SYS_PTRACE, or root";
   if (!privileges.is_in_first_user_namespace) ability.meaning += ", outside of this user namespace";
   const OpenFailure any{.error_number = EACCES, .task = 1, .is_foreign = true, .own = privileges};
-  ability.cure = cure_of(probe.foreign ? *probe.foreign->events : any);
+  ability.hint = hint_for(probe.foreign ? *probe.foreign->events : any);
   return ability;
 }
 
@@ -300,12 +300,13 @@ Ability judge_kernel(const Machine& machine, const OwnPrivileges& privileges, co
   if (!probe.can_profile()) return without_rings(std::move(ability), probe);
   Finding names = check_kernel_names(machine, privileges);
   if (names.state == CheckState::ok) return ability;
-  return limited(std::move(ability), "without names", std::move(names.cure));
+  return limited(std::move(ability), "without names", std::move(names.hint));
 }
 
 }  // namespace
 
-std::vector<Ability> judge(const Machine& machine, const OwnPrivileges& privileges, const PerfProbe& probe) {
+std::vector<Ability> abilities_of(const Machine& machine, const OwnPrivileges& privileges,
+                                  const PerfProbe& probe) {
   return {judge_own(probe), judge_foreign(privileges, probe), judge_host(privileges, probe),
           judge_kernel(machine, privileges, probe)};
 }

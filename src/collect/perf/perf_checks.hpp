@@ -28,7 +28,7 @@ Finding check_ptrace(const Machine& machine, const OwnPrivileges& privileges);
 
 // kernel_checks.cpp
 
-// What the kernel offers, whoever asks.
+// What the kernel offers to any user.
 Finding check_kernel(const Machine& machine);
 Finding check_clock(const Machine& machine);
 Finding check_sample_rate(const Machine& machine);
@@ -40,9 +40,10 @@ Finding check_btf(const Machine& machine);
 Finding check_bpf(const Machine& machine, const OwnPrivileges& privileges,
                   const std::optional<Error>& refusal);
 
-// verdict.cpp
+// What all that means for the user: how far each thing works that people want of a profiler.
 
 // Own programs, processes of other users, the whole machine, frames of the kernel: in this order.
-std::vector<Ability> judge(const Machine& machine, const OwnPrivileges& privileges, const PerfProbe& probe);
+std::vector<Ability> abilities_of(const Machine& machine, const OwnPrivileges& privileges,
+                                  const PerfProbe& probe);
 
 }  // namespace ddprof

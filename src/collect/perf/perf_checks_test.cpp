@@ -23,7 +23,7 @@ TEST(CheckPerfEvents, SaysWhoRefuses) {
   const Finding finding = check_perf_events(probe);
   EXPECT_EQ(finding.state, CheckState::missing);
   EXPECT_THAT(finding.fact, HasSubstr("seccomp"));
-  EXPECT_EQ(finding.cure.docker, "--cap-add PERFMON");
+  EXPECT_EQ(finding.hint.docker, "--cap-add PERFMON");
 }
 
 TEST(CheckPerfEvents, HasTheWordsOfTheErrorThatARecordingWouldEndWith) {
@@ -32,7 +32,7 @@ TEST(CheckPerfEvents, HasTheWordsOfTheErrorThatARecordingWouldEndWith) {
   probe.own = failure;
   const Finding finding = check_perf_events(probe);
   EXPECT_THAT(explain(failure).message, HasSubstr(finding.fact));
-  EXPECT_EQ(explain(failure).hint, finding.cure.command);
+  EXPECT_EQ(explain(failure).hint, finding.hint.command);
 }
 
 TEST(CheckPerfEvents, ShowsAnUnforeseenErrorAsItIs) {
@@ -46,14 +46,14 @@ TEST(CheckParanoid, SaysWhatEachLevelLeavesToAnOrdinaryUser) {
   EXPECT_EQ(check_paranoid(user_at(-1), probe).state, CheckState::ok);
   EXPECT_EQ(check_paranoid(user_at(0), probe).state, CheckState::ok);
   EXPECT_EQ(check_paranoid(user_at(1), probe).state, CheckState::limited);
-  EXPECT_THAT(check_paranoid(user_at(1), probe).cure.command, HasSubstr("perf_event_paranoid=0"));
+  EXPECT_THAT(check_paranoid(user_at(1), probe).hint.command, HasSubstr("perf_event_paranoid=0"));
   EXPECT_THAT(check_paranoid(user_at(2), probe).meaning, HasSubstr("without the kernel"));
-  EXPECT_THAT(check_paranoid(user_at(2), probe).cure.command, HasSubstr("perf_event_paranoid=1"));
+  EXPECT_THAT(check_paranoid(user_at(2), probe).hint.command, HasSubstr("perf_event_paranoid=1"));
   // The kernel of kernel.org takes 3 for 2.
   EXPECT_EQ(check_paranoid(user_at(3), probe).state, CheckState::limited);
   probe.own = refused({.error_number = EACCES, .own = user_at(3)});
   EXPECT_EQ(check_paranoid(user_at(3), probe).state, CheckState::missing);
-  EXPECT_THAT(check_paranoid(user_at(3), probe).cure.command, HasSubstr("perf_event_paranoid=2"));
+  EXPECT_THAT(check_paranoid(user_at(3), probe).hint.command, HasSubstr("perf_event_paranoid=2"));
 }
 
 TEST(CheckParanoid, IsNotBlamedForWhatAFilterRefuses) {
@@ -63,7 +63,7 @@ TEST(CheckParanoid, IsNotBlamedForWhatAFilterRefuses) {
     const Finding finding = check_paranoid(user_at(level), probe);
     EXPECT_EQ(finding.state, CheckState::limited);
     EXPECT_THAT(finding.meaning, HasSubstr("seccomp"));
-    EXPECT_THAT(finding.cure.command, IsEmpty());
+    EXPECT_THAT(finding.hint.command, IsEmpty());
   }
 }
 
@@ -79,8 +79,8 @@ TEST(CheckKernelFrames, AndAllProcessesEachHaveTheirOwnCure) {
   EXPECT_EQ(check_all_processes(probe).state, CheckState::ok);
   probe.own_kernel = refused({.error_number = EACCES, .wants_kernel = true, .own = user_at(2)});
   probe.all = refused({.error_number = EACCES, .task = -1, .own = user_at(2)});
-  EXPECT_THAT(check_kernel_frames(probe).cure.command, HasSubstr("perf_event_paranoid=1"));
-  EXPECT_THAT(check_all_processes(probe).cure.command, HasSubstr("perf_event_paranoid=0"));
+  EXPECT_THAT(check_kernel_frames(probe).hint.command, HasSubstr("perf_event_paranoid=1"));
+  EXPECT_THAT(check_all_processes(probe).hint.command, HasSubstr("perf_event_paranoid=0"));
 }
 
 TEST(CheckHardware, TellsAVirtualMachineFromAMissingDriver) {
@@ -91,7 +91,7 @@ TEST(CheckHardware, TellsAVirtualMachineFromAMissingDriver) {
   recorded.file("/proc/cpuinfo", "flags\t\t: fpu vme hypervisor lahf_lm\n");
   EXPECT_THAT(check_hardware(recorded.machine(), probe).fact, HasSubstr("virtual machine"));
   recorded.file("/proc/cpuinfo", "flags\t\t: fpu vme lahf_lm\n");
-  EXPECT_THAT(check_hardware(recorded.machine(), probe).cure.command, HasSubstr("driver"));
+  EXPECT_THAT(check_hardware(recorded.machine(), probe).hint.command, HasSubstr("driver"));
   probe.cycles = refused({.error_number = EPERM, .is_refused_by_filter = true, .own = user_at(2)});
   EXPECT_THAT(check_hardware(recorded.machine(), probe).fact, HasSubstr("seccomp"));
 }
@@ -103,12 +103,12 @@ TEST(CheckLockedMemory, ComparesWhatIsWantedWithWhatIsHad) {
   const Finding full = check_locked_memory(recorded.machine(), probe, RLIM_INFINITY);
   EXPECT_EQ(full.state, CheckState::ok);
   EXPECT_THAT(full.fact, HasSubstr("unlimited"));
-  EXPECT_THAT(full.cure.command, IsEmpty());
+  EXPECT_THAT(full.hint.command, IsEmpty());
   probe.ring_bytes = 512 << 10;
   const Finding small = check_locked_memory(recorded.machine(), probe, 64 << 10);
   EXPECT_EQ(small.state, CheckState::limited);
   EXPECT_THAT(small.meaning, HasSubstr("512 KiB per CPU instead of 4096 KiB"));
-  EXPECT_THAT(small.cure.command, HasSubstr("sudo sysctl kernel.perf_event_mlock_kb=4608"));
+  EXPECT_THAT(small.hint.command, HasSubstr("sudo sysctl kernel.perf_event_mlock_kb=4608"));
   probe.ring_bytes = 0;
   probe.ring_problem = "mmap: Operation not permitted";
   EXPECT_EQ(check_locked_memory(recorded.machine(), probe, 0).state, CheckState::missing);
@@ -132,29 +132,29 @@ TEST(CheckCapabilities, NamesTheCommandThatGivesWhatIsLacking) {
   EXPECT_EQ(none.state, CheckState::missing);
   EXPECT_EQ(none.fact, "none");
   EXPECT_EQ(
-      none.cure.command,
+      none.hint.command,
       "sudo setcap cap_perfmon,cap_bpf,cap_sys_ptrace,cap_ipc_lock,cap_syslog,cap_checkpoint_restore+ep "
       "/usr/bin/ddprof");
   const Finding some = check_capabilities(user_at(2, {CAP_PERFMON, CAP_IPC_LOCK, CAP_SYSLOG}));
   EXPECT_EQ(some.state, CheckState::limited);
   EXPECT_EQ(some.fact, "PERFMON, IPC_LOCK, SYSLOG");
-  EXPECT_EQ(some.cure.docker, "--cap-add BPF --cap-add SYS_PTRACE --cap-add CHECKPOINT_RESTORE");
+  EXPECT_EQ(some.hint.docker, "--cap-add BPF --cap-add SYS_PTRACE --cap-add CHECKPOINT_RESTORE");
 }
 
 TEST(CheckCapabilities, OfAContainerAreThoseThatItWasStartedWith) {
   OwnPrivileges container = user_at(2);
   container.bounding = std::uint64_t{1} << CAP_SYS_PTRACE;
   const Finding finding = check_capabilities(container);
-  EXPECT_THAT(finding.cure.command,
+  EXPECT_THAT(finding.hint.command,
               HasSubstr("start this container or service with CAP_PERFMON and CAP_BPF"));
-  EXPECT_THAT(finding.cure.command, Not(HasSubstr("setcap")));
+  EXPECT_THAT(finding.hint.command, Not(HasSubstr("setcap")));
 }
 
 TEST(CheckCapabilities, SysAdminIncludesOthers) {
   const Finding finding =
       check_capabilities(user_at(2, {CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_IPC_LOCK, CAP_SYSLOG}));
   EXPECT_EQ(finding.state, CheckState::ok);
-  EXPECT_THAT(finding.cure.command, IsEmpty());
+  EXPECT_THAT(finding.hint.command, IsEmpty());
 }
 
 TEST(CheckCapabilities, OfAUserNamespaceAreWorthNothing) {
@@ -163,8 +163,8 @@ TEST(CheckCapabilities, OfAUserNamespaceAreWorthNothing) {
   const Finding finding = check_capabilities(rootless);
   EXPECT_EQ(finding.state, CheckState::missing);
   EXPECT_THAT(finding.fact, HasSubstr("user namespace"));
-  EXPECT_THAT(finding.cure.command, HasSubstr("outside of this user namespace"));
-  EXPECT_THAT(finding.cure.kubernetes, HasSubstr("hostUsers: true"));
+  EXPECT_THAT(finding.hint.command, HasSubstr("outside of this user namespace"));
+  EXPECT_THAT(finding.hint.kubernetes, HasSubstr("hostUsers: true"));
 }
 
 TEST(CheckSeccomp, BlamesAFilterOnlyForWhatItDoes) {
@@ -177,8 +177,8 @@ TEST(CheckSeccomp, BlamesAFilterOnlyForWhatItDoes) {
   probe.own = refused({.error_number = EPERM, .is_refused_by_filter = true, .own = user_at(2)});
   const Finding refusing = check_seccomp(privileges, probe);
   EXPECT_EQ(refusing.state, CheckState::missing);
-  EXPECT_THAT(refusing.cure.docker, HasSubstr("--security-opt seccomp="));
-  EXPECT_THAT(refusing.cure.kubernetes, HasSubstr("seccompProfile"));
+  EXPECT_THAT(refusing.hint.docker, HasSubstr("--security-opt seccomp="));
+  EXPECT_THAT(refusing.hint.kubernetes, HasSubstr("seccompProfile"));
   probe.own = refused({.error_number = EACCES, .own = user_at(4)});
   EXPECT_EQ(check_seccomp(privileges, probe).state, CheckState::limited);
 }
@@ -190,10 +190,10 @@ TEST(CheckPtrace, SaysWhoseMemoryCanBeReadAtEachScope) {
   };
   const OwnPrivileges tracer = user_at(2, {CAP_SYS_PTRACE});
   EXPECT_EQ(at("0", user_at(2)).state, CheckState::limited);
-  EXPECT_THAT(at("1", user_at(2)).cure.command, HasSubstr("sudo sysctl kernel.yama.ptrace_scope=0"));
+  EXPECT_THAT(at("1", user_at(2)).hint.command, HasSubstr("sudo sysctl kernel.yama.ptrace_scope=0"));
   EXPECT_THAT(at("1", user_at(2)).meaning, HasSubstr("only children"));
   EXPECT_EQ(at("2", user_at(2)).state, CheckState::missing);
-  EXPECT_THAT(at("2", user_at(2)).cure.docker, HasSubstr("SYS_PTRACE"));
+  EXPECT_THAT(at("2", user_at(2)).hint.docker, HasSubstr("SYS_PTRACE"));
   EXPECT_EQ(at("2", tracer).state, CheckState::ok);
   EXPECT_EQ(at("3", tracer).state, CheckState::missing);
 }
@@ -203,7 +203,7 @@ TEST(CheckPtrace, WorksWithoutYama) {
   EXPECT_EQ(check_ptrace(recorded.machine(), user_at(2, {CAP_SYS_PTRACE})).state, CheckState::ok);
   const Finding finding = check_ptrace(recorded.machine(), user_at(2));
   EXPECT_EQ(finding.fact, "no Yama");
-  EXPECT_THAT(finding.cure.command, Not(HasSubstr("yama")));
+  EXPECT_THAT(finding.hint.command, Not(HasSubstr("yama")));
 }
 
 }  // namespace

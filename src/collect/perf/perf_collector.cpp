@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "collect/perf/ring_set.hpp"
-#include "collect/perf/thread_list.hpp"
+#include "process/proc_files.hpp"
 
 namespace ddprof {
 

@@ -1,5 +1,5 @@
 #include "collect/perf/perf_collector.hpp"
-#include "collect/perf/thread_list.hpp"
+#include "process/proc_files.hpp"
 #include "process/proc_files.hpp"
 
 // How sampling starts, and how it changes from per-task to per-CPU events while the target runs.

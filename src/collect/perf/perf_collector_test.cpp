@@ -291,7 +291,7 @@ TEST(PerfCollector, FollowsADaemonThatOutlivesItsParent) {
   EXPECT_EQ(seen.exited_tids.size(), 2U);
 }
 
-// A process with children that are there before anybody looks, and what they were told to do.
+// A process with children that are there before the collector is, and what they were told to do.
 class Family {
  public:
   // Each entry is a process: the number of its parent among them (0: the first), and its part.

@@ -51,7 +51,7 @@ EngineAccount PerfEngine::examine() const {
   account.names = {check_kernel_names(machine, privileges)};
   account.improves = {check_sample_rate(machine), check_clock(machine), check_tracefs(machine),
                       check_btf(machine), check_bpf(machine, privileges, context_refusal(probe.cpus))};
-  account.abilities = judge(machine, privileges, probe);
+  account.abilities = abilities_of(machine, privileges, probe);
   account.can_profile = probe.can_profile();
   return account;
 }

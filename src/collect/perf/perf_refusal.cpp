@@ -86,7 +86,7 @@ PerfObstacle refuser_of(const OpenFailure& failure) {
     if (failure.task < 0 && level > 0) return PerfObstacle::level_own_only;
     if (failure.wants_kernel && level > 1) return PerfObstacle::level_hides_kernel;
   }
-  // The sysctl allows it, so another check refused. That for access looks at tasks only.
+  // The sysctl allows it, so another check refused. That for access is about tasks only.
   return failure.task > 0 ? PerfObstacle::foreign_process : PerfObstacle::security_policy;
 }
 
@@ -127,7 +127,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// The kernel looks at the flags first, before any permission, so that only a filter answers otherwise.
+// The kernel checks the flags first, before any permission, so that only a filter answers otherwise.
 bool does_filter_refuse() {
   constexpr unsigned long kNoSuchFlags = ~0UL;
   perf_event_attr attr{};
@@ -142,29 +142,29 @@ bool is_of_another_user(std::int32_t task) {
 }
 
 // Where a filter is gone, the level may still be in the way.
-Cure cure_of_filter(const OpenFailure& failure) {
+Hint hint_for_filter(const OpenFailure& failure) {
   static constexpr std::array<int, 1> kMonitor = {CAP_PERFMON};
-  Cure cure = capability_cure(failure.own, kMonitor);
-  cure.command =
+  Hint hint = capability_hint(failure.own, kMonitor);
+  hint.command =
       "allow perf_event_open in the seccomp filter: --cap-add PERFMON for a container, "
       "SystemCallFilter=perf_event_open for a systemd unit";
   if (!failure.own.may_monitor() && failure.own.paranoid.value_or(2) > level_for(failure))
-    cure.command +=
+    hint.command +=
         fmt::format("; without CAP_PERFMON also {} on the host", sysctl_command(level_for(failure)));
-  return cure;
+  return hint;
 }
 
-Cure cure_of_foreign(const OpenFailure& failure) {
+Hint hint_for_foreign(const OpenFailure& failure) {
   static constexpr std::array<int, 2> kForeign = {CAP_PERFMON, CAP_SYS_PTRACE};
-  Cure cure = capability_cure(failure.own, kForeign);
+  Hint hint = capability_hint(failure.own, kForeign);
   const bool may_its_user = failure.own.paranoid.value_or(2) <= 2;
   if (!failure.own.is_in_first_user_namespace)
-    cure.command += may_its_user ? ", or as the user of the process" : "";
+    hint.command += may_its_user ? ", or as the user of the process" : "";
   else if (may_its_user || !failure.own.is_root)
-    cure.command = fmt::format("run ddprof as {}{}{}, or {}", failure.own.is_root ? "" : "root",
+    hint.command = fmt::format("run ddprof as {}{}{}, or {}", failure.own.is_root ? "" : "root",
                                may_its_user && !failure.own.is_root ? " or as " : "",
-                               may_its_user ? "the user of the process" : "", cure.command);
-  return cure;
+                               may_its_user ? "the user of the process" : "", hint.command);
+  return hint;
 }
 
 ErrorCode code_of(PerfObstacle obstacle) {
@@ -191,10 +191,10 @@ std::string kernel_frames_need(const OwnPrivileges& own) {
              : "kernel.perf_event_paranoid <= 1 on the host, or root outside of this user namespace";
 }
 
-Cure capability_cure(const OwnPrivileges& own, std::span<const int> capabilities, std::string_view sysctl) {
+Hint capability_hint(const OwnPrivileges& own, std::span<const int> capabilities, std::string_view sysctl) {
   std::vector<std::string_view> names;
   for (const int capability : capabilities) names.push_back(capability_name(capability));
-  Cure cure{.docker = fmt::format("--cap-add {}", fmt::join(names, " --cap-add ")),
+  Hint hint{.docker = fmt::format("--cap-add {}", fmt::join(names, " --cap-add ")),
             .kubernetes = fmt::format("securityContext.capabilities.add: [{}]", fmt::join(names, ", "))};
   const bool may_gain =
       std::all_of(capabilities.begin(), capabilities.end(), [&](int one) { return own.may_gain(one); });
@@ -206,12 +206,12 @@ Cure capability_cure(const OwnPrivileges& own, std::span<const int> capabilities
                        own.executable);
   } else if (!own.is_in_first_user_namespace) {
     gain = "run ddprof as root outside of this user namespace";
-    cure.docker += ", and a daemon that is not rootless and has no userns-remap";
-    cure.kubernetes += ", and hostUsers: true";
+    hint.docker += ", and a daemon that is not rootless and has no userns-remap";
+    hint.kubernetes += ", and hostUsers: true";
   }
-  cure.command =
+  hint.command =
       sysctl.empty() ? gain : fmt::format("{}{}, or {}", sysctl, may_gain ? "" : " on the host", gain);
-  return cure;
+  return hint;
 }
 
 OpenFailure gather_failure(int error_number, std::string_view what, std::int32_t task, bool wants_kernel) {
@@ -253,19 +253,19 @@ PerfObstacle obstacle_of(const OpenFailure& failure) {
   }
 }
 
-Cure cure_of(const OpenFailure& failure) {
+Hint hint_for(const OpenFailure& failure) {
   static constexpr std::array<int, 1> kMonitor = {CAP_PERFMON};
   switch (obstacle_of(failure)) {
     case PerfObstacle::level_forbids:
     case PerfObstacle::level_own_only:
     case PerfObstacle::level_hides_kernel:
-      return capability_cure(failure.own, kMonitor, sysctl_command(level_for(failure)));
+      return capability_hint(failure.own, kMonitor, sysctl_command(level_for(failure)));
     case PerfObstacle::level_unknown:
-      return capability_cure(failure.own, kMonitor, "sudo mount -t proc proc /proc, to see why");
+      return capability_hint(failure.own, kMonitor, "sudo mount -t proc proc /proc, to see why");
     case PerfObstacle::seccomp_filter:
-      return cure_of_filter(failure);
+      return hint_for_filter(failure);
     case PerfObstacle::foreign_process:
-      return cure_of_foreign(failure);
+      return hint_for_foreign(failure);
     case PerfObstacle::security_policy:
       return {.command = "allow perf events in its policy"};
     case PerfObstacle::no_counter:
@@ -316,7 +316,7 @@ Error explain(const OpenFailure& failure) {
   const PerfObstacle obstacle = obstacle_of(failure);
   const std::string subject = fmt::format("perf_event_open {}{}", failure.what, whom(failure.task));
   if (obstacle == PerfObstacle::other) return errno_error(failure.error_number, subject);
-  return {code_of(obstacle), fmt::format("{}: {}", subject, reason_of(failure)), cure_of(failure).command};
+  return {code_of(obstacle), fmt::format("{}: {}", subject, reason_of(failure)), hint_for(failure).command};
 }
 
 }  // namespace ddprof

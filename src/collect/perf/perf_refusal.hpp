@@ -50,7 +50,7 @@ OwnPrivileges own_privileges(const std::string& root = "");
 
 // For who lacks capabilities: what gives them, or what else helps (a sysctl, which is the host's in a
 // container), by what is possible here.
-Cure capability_cure(const OwnPrivileges& own, std::span<const int> capabilities,
+Hint capability_hint(const OwnPrivileges& own, std::span<const int> capabilities,
                      std::string_view sysctl = {});
 
 enum class PerfObstacle : std::uint8_t {
@@ -60,7 +60,7 @@ enum class PerfObstacle : std::uint8_t {
   level_unknown,       // refused, and the level cannot be read
   seccomp_filter,
   foreign_process,
-  security_policy,  // nobody else is left
+  security_policy,  // nothing else is left
   no_counter,
   no_process,
   no_descriptors,
@@ -85,13 +85,13 @@ OpenFailure gather_failure(int error_number, std::string_view what, std::int32_t
 
 [[nodiscard]] PerfObstacle obstacle_of(const OpenFailure& failure);
 // What would make that very request succeed here.
-[[nodiscard]] Cure cure_of(const OpenFailure& failure);
+[[nodiscard]] Hint hint_for(const OpenFailure& failure);
 // Of those that are made by level: the value that kernel.perf_event_paranoid has to have at most.
 [[nodiscard]] int level_for(const OpenFailure& failure);
 // "kernel.perf_event_paranoid is 2, which hides the kernel"
 [[nodiscard]] std::string reason_of(const OpenFailure& failure);
 
-// "perf_event_open sCPU on task 42: " and the reason, with the cure's command as the hint.
+// "perf_event_open sCPU on task 42: " and the reason, with the hint's command as the hint.
 Error explain(const OpenFailure& failure);
 
 }  // namespace ddprof

@@ -54,7 +54,6 @@ TEST(OwnPrivileges, AreNoneWithoutProc) {
   EXPECT_FALSE(privileges.is_seccomp_filtered);
 }
 
-
 using testing::HasSubstr;
 using testing::Not;
 
@@ -139,7 +138,7 @@ TEST(PerfEventRefusal, InAUserNamespaceOnlyTheHostHelps) {
     const OpenFailure inside = in_user_namespace(failure);
     EXPECT_THAT(hint_of(inside), HasSubstr("as root outside of this user namespace"));
     EXPECT_THAT(hint_of(inside), Not(HasSubstr("setcap")));
-    EXPECT_THAT(cure_of(inside).kubernetes, HasSubstr("hostUsers: true"));
+    EXPECT_THAT(hint_for(inside).kubernetes, HasSubstr("hostUsers: true"));
   }
   EXPECT_THAT(explain(in_user_namespace(of_all(2))).message, HasSubstr("user namespace do not count"));
   EXPECT_THAT(explain(of_all(2)).message, Not(HasSubstr("namespace")));
@@ -205,9 +204,9 @@ TEST(PerfEventRefusal, DoesNotGuessALevelThatItCannotRead) {
 }
 
 TEST(PerfEventRefusal, KnowsWhatAContainerNeeds) {
-  const Cure cure = cure_of(of_another_user(2));
-  EXPECT_EQ(cure.docker, "--cap-add PERFMON --cap-add SYS_PTRACE");
-  EXPECT_EQ(cure.kubernetes, "securityContext.capabilities.add: [PERFMON, SYS_PTRACE]");
+  const Hint hint = hint_for(of_another_user(2));
+  EXPECT_EQ(hint.docker, "--cap-add PERFMON --cap-add SYS_PTRACE");
+  EXPECT_EQ(hint.kubernetes, "securityContext.capabilities.add: [PERFMON, SYS_PTRACE]");
 }
 
 TEST(PerfEventRefusal, GivesEveryOtherReasonItsCode) {

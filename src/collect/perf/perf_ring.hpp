@@ -16,7 +16,7 @@ namespace ddprof {
 
 // The reading side of one perf ring: a control page, then 2^n pages that the kernel writes records into.
 //
-// Records are looked at in place. One that wraps around the end is put together in a scratch buffer: mapping
+// Records are read in place. One that wraps around the end is put together in a scratch buffer: mapping
 // the ring twice in a row, which would make every record contiguous, is refused by Linux 6.17 and newer.
 class PerfRing {
  public:

@@ -141,7 +141,6 @@ TEST(PerfRing, SkipsAHeadThatIsFurtherThanTheRingIsLong) {
 
 TEST(PerfRing, RefusesToMapWhatIsNotAPerfEvent) { EXPECT_FALSE(PerfRing::map(-1, 1).ok()); }
 
-
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 

@@ -28,7 +28,6 @@ TEST(CpuList, FindsTheCpuThatRunsThisTest) {
   EXPECT_FALSE(cpus->empty());
 }
 
-
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHalfMebibyte = 512 * 1024 / kPage;
 

@@ -55,7 +55,7 @@ std::int64_t scaled_value(const ReadRecord& record);
 
 // Takes fewer samples, each of which stands for more. Events of a CPU are slowed down in the kernel. Events
 // that tasks inherit cannot be (each copy keeps its own period, and threads swap copies), so of their samples
-// each is kept with a probability, and one that is kept stands for those that are not: without a bias.
+// each is taken with a probability, and one that is taken stands for those that are not: without a bias.
 class Thinning {
  public:
   void set_factor(std::uint32_t factor, std::uint64_t now) {

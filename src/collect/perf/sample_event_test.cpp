@@ -74,7 +74,6 @@ TEST(PerfRegisters, FindsRegistersByTheKernelsNumber) {
   EXPECT_FALSE(numbered_register(kPerfRegistersX86_64, registers, 99));
 }
 
-
 TEST(SampleValue, IsThePeriodTimesTheScale) {
   EventSpec spec;
   SampleRecord record;
@@ -148,7 +147,6 @@ TEST(ScaledValue, ExtrapolatesACounterThatRanHalfOfTheTime) {
   EXPECT_EQ(scaled_value({.value = 100, .time_enabled = 40, .time_running = 40}), 100);
   EXPECT_EQ(scaled_value({.value = 100}), 100);
 }
-
 
 TEST(Thinning, KeepsEverythingAtFactorOne) {
   Thinning thinning;

@@ -44,7 +44,7 @@ class TaskRoster {
   std::uint32_t next_ = 0;  // never used from here on
 };
 
-// The tasks (threads) that are being followed, kept current from fork, exec and exit records.
+// The tasks (threads) that are being followed, brought up to date by fork, exec and exit records.
 class TaskSet {
  public:
   struct Task {

@@ -86,7 +86,6 @@ TEST(TaskSet, BelievesNoNumbersThatNoTaskHas) {
   EXPECT_THAT(tasks.all(), ElementsAre(Tid{11}));
 }
 
-
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
 // Ends `count` tasks at an even pace; every `sampled_every`th was sampled (0: none).

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "elf/byte_cursor.hpp"
+#include "elf/debug_links.hpp"
 #include "symbol/dwarf/address_ranges.hpp"
 #include "symbol/dwarf/dwarf_file.hpp"
 #include "symbol/dwarf/function_names.hpp"
@@ -24,46 +24,16 @@
 
 namespace ddprof {
 
-// The file that dwz moved the common parts of several files to: .gnu_debugaltlink, or .debug_sup of DWARF 5.
-// Null when this file names none, or it is not to be found.
-[[nodiscard]] const ElfFile* find_supplementary(const ElfFile& file, DebugFileSource& others);
-
 namespace {
 
-struct SupplementaryLink {
-  std::string_view path;
-  BuildId build_id;
-};
-
-std::optional<SupplementaryLink> read_gnu_link(std::span<const std::byte> section) {
-  ByteCursor cursor(section);
-  const std::string_view path = cursor.string();
-  if (path.empty()) return std::nullopt;
-  return SupplementaryLink{path, BuildId(section.subspan(cursor.offset()))};
-}
-
-// DWARF 5, section 7.3.6.
-std::optional<SupplementaryLink> read_standard_link(std::span<const std::byte> section) {
-  ByteCursor cursor(section);
-  const std::uint16_t version = cursor.u16();
-  const bool is_itself_supplementary = cursor.u8() != 0;
-  const std::string_view path = cursor.string();
-  const std::uint64_t size = cursor.uleb();
-  if (version != 5 || is_itself_supplementary || path.empty() || size > cursor.left()) return std::nullopt;
-  return SupplementaryLink{path, BuildId(section.subspan(cursor.offset(), size))};
+// The file that dwz moved the common parts of several files to. Null when this file names none, or it is not
+// to be found.
+const ElfFile* find_supplementary(const ElfFile& file, DebugFileSource& others) {
+  const auto link = find_supplementary_link(file);
+  return link ? others.supplementary(link->path, link->build_id) : nullptr;
 }
 
 }  // namespace
-
-const ElfFile* find_supplementary(const ElfFile& file, DebugFileSource& others) {
-  std::optional<SupplementaryLink> link;
-  if (const auto section = file.find_section(".gnu_debugaltlink")) {
-    link = read_gnu_link(section->data);
-  } else if (const auto standard = file.find_section(".debug_sup")) {
-    link = read_standard_link(standard->data);
-  }
-  return link ? others.supplementary(link->path, link->build_id) : nullptr;
-}
 
 // Puts together what one unit says about addresses: functions and inlined calls, their names, and the lines.
 class UnitCalls {

@@ -93,7 +93,7 @@ std::size_t DwarfSections::memory_bytes() const {
 
 namespace {
 
-// Units are visited once per batch; what is kept serves references from one to others.
+// Units are visited once per batch; what is cached serves references from one to others.
 constexpr std::size_t kMaxKeptUnits = 1024;
 constexpr std::size_t kMaxTableBytes = std::size_t{4} << 20U;
 constexpr std::uint64_t kWorkPerUnit = 64;  // most often a page of its own

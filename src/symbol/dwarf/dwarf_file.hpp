@@ -32,7 +32,7 @@ enum class DwarfSection : std::uint8_t {
 };
 inline constexpr std::size_t kDwarfSectionCount = 11;
 
-// The debug sections of one file. Compressed ones are inflated when they are first asked for, and kept.
+// The debug sections of one file. Compressed ones are inflated when they are first asked for, and cached.
 class DwarfSections {
  public:
   enum class Kind { whole, split };  // split: the sections of a .dwo or .dwp, whose names end in .dwo

@@ -167,7 +167,7 @@ void UnitIndex::Builder::read_lines(const Unit& unit, std::uint32_t number) {
   }
 }
 
-// Several units may claim the same code: each has a copy of a template's function, the linker kept one, and
+// Several units may claim the same code: each has a copy of a template's function, the linker left one, and
 // lets all of them point to it. The first unit wins.
 std::vector<UnitIndex::Range> UnitIndex::Builder::finish() && {
   std::sort(ranges_.begin(), ranges_.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });

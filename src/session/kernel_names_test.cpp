@@ -1,4 +1,4 @@
-#include "symbol/kernel_names.hpp"
+#include "session/kernel_names.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class KernelNamesTest : public testing::Test {
   std::string image_ = cache_ + "/kernel-symbols";
 };
 
-TEST_F(KernelNamesTest, KeepsTheKernelsSymbolsForTheNextRun) {
+TEST_F(KernelNamesTest, CachesTheKernelsSymbolsForTheNextRun) {
   EXPECT_EQ(name_at(0xffffffff81000010), "original");
   write_kallsyms("changed");
   EXPECT_EQ(name_at(0xffffffff81000010), "original");
@@ -66,16 +66,16 @@ TEST_F(KernelNamesTest, DoesNotBelieveADamagedFile) {
   EXPECT_EQ(name_at(0xffffffff81000010), "");
 }
 
-TEST_F(KernelNamesTest, KeepsNothingInAFolderOfSomebodyElse) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of somebody else";
+TEST_F(KernelNamesTest, CachesNothingInAFolderOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of another user";
   std::filesystem::create_directories(cache_);
   ASSERT_EQ(::chown(cache_.c_str(), 65534, 65534), 0);
   EXPECT_EQ(name_at(0xffffffff81000010), "original");
   EXPECT_FALSE(std::filesystem::exists(image_));
 }
 
-TEST_F(KernelNamesTest, MakesNoFolderInTheHomeOfSomebodyElse) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of somebody else";
+TEST_F(KernelNamesTest, MakesNoFolderInTheHomeOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a folder of another user";
   ASSERT_EQ(::chown(folder_.c_str(), 65534, 65534), 0);
   EXPECT_EQ(name_at(0xffffffff81000010), "original");
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/new"));

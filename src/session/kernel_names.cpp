@@ -1,4 +1,4 @@
-#include "symbol/kernel_names.hpp"
+#include "session/kernel_names.hpp"
 
 #include <string_view>
 #include <tuple>
@@ -27,16 +27,18 @@ Result<KernelSymbols> load_image(const PrivateFolder& folder, std::string_view k
 
 void KernelNames::read_kernel() {
   source_ = Source::kernel;
-  if (auto read = KernelSymbols::read(kallsyms_)) symbols_ = *std::move(read);
+  KernelSymbolsParser parser;
+  if (read_pieces(kallsyms_, [&](std::string_view piece) { parser.add(piece); }))
+    symbols_ = std::move(parser).finish();
 }
 
 void KernelNames::load() {
   const std::string key = cache_folder_.empty() ? "" : kernel_key();
   auto folder = key.empty() ? PrivateFolder() : PrivateFolder::open(cache_folder_).value_or({});
   if (!folder.is_open()) return read_kernel();
-  if (auto kept = load_image(folder, key)) {
+  if (auto cached = load_image(folder, key)) {
     source_ = Source::cache;
-    symbols_ = *std::move(kept);
+    symbols_ = *std::move(cached);
     return;
   }
   read_kernel();

@@ -9,11 +9,11 @@
 namespace ddprof {
 
 // Names of kernel code. Reading /proc/kallsyms takes the kernel some 40 ms, more than all the rest of a short
-// run, so what was read is kept in a file for the other runs until the machine is started anew. Symbols of
+// run, so what was read is cached in a file for other runs until the machine is started anew. Symbols of
 // modules come and go and are not in it: an address that it does not know is looked up in /proc/kallsyms.
 class KernelNames {
  public:
-  // Keeps nothing without a folder, or where the folder is not the user's own.
+  // Caches nothing without a folder, or where the folder is not the user's own.
   explicit KernelNames(std::string cache_folder, std::string kallsyms = "/proc/kallsyms")
       : cache_folder_(std::move(cache_folder)), kallsyms_(std::move(kallsyms)) {}
 
