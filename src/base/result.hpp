@@ -19,8 +19,8 @@ enum class ErrorCode {
   corrupt,            // foreign bytes that are not what they claim to be
 };
 
-// A failure is said once, by the lowest layer that knows, as "operation object: reason". The hint is the
-// cure, if there is one, and is printed under the message by the command line.
+// A failure is said once, by the lowest layer that knows, as "operation object: reason". The hint says
+// what to do about it, if that is known, and is printed under the message by the command line.
 struct Error {
   ErrorCode code = ErrorCode::failed;
   std::string message;
