@@ -141,7 +141,11 @@ TEST_F(Post, PassesOverAnswersThatOnlySayGoOn) {
   const auto answer = post(server.url());
   ASSERT_TRUE(answer.ok()) << answer.error().message;
   EXPECT_EQ(answer->status, 202U);
-  const RawServer only(go_on);
+  // It reads the body first: closing with bytes unread resets the connection, and the answer may be lost with it.
+  const RawServer only([&](const RawServer::Client& client) {
+    client.receive_body();
+    client.send(go_on);
+  });
   EXPECT_EQ(failure(only.url()).code, ErrorCode::corrupt);
   const RawServer endless([&](const RawServer::Client& client) {
     while (client.send(go_on)) {
