@@ -1,30 +1,41 @@
 #include "session/table_compiler.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <thread>
 #include <tuple>
 
 #include "base/clock.hpp"
+#include "base/scratch_fixture.hpp"
 #include "base/unique_fd.hpp"
 #include "unwind/compile.hpp"
 
 namespace ddprof {
 namespace {
 
-std::shared_ptr<const CodeFile> program(const char* path, std::optional<std::uint32_t> owner) {
-  const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+std::shared_ptr<const CodeFile> program(const std::string& path, std::optional<std::uint32_t> owner) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   CodeFile file{.kind = CodeFile::Kind::elf, .path = path, .owner = owner};
   file.image = MappedRegion::map_file(fd.get()).value_or({});
   file.elf = ElfFile::parse(file.image.bytes()).value();
   return std::make_shared<const CodeFile>(std::move(file));
 }
 
-// This program: too large to be compiled at once.
-std::shared_ptr<const CodeFile> own_program(std::optional<std::uint32_t> owner = {}) {
-  return program("/proc/self/exe", owner);
+// The C library with a hole behind it: too large to be compiled at once, and soon compiled also where code
+// runs slowly.
+std::shared_ptr<const CodeFile> large_program(std::optional<std::uint32_t> owner = {},
+                                              std::size_t bytes = TableCompiler::kSmallFile + 1) {
+  Dl_info library{};
+  ::dladdr(reinterpret_cast<const void*>(&::gnu_get_libc_version), &library);
+  const ScratchFolder folder;
+  std::filesystem::copy_file(library.dli_fname, folder.path("large"));
+  std::filesystem::resize_file(folder.path("large"), bytes);
+  return program(folder.path("large"), owner);
 }
 
 constexpr FileId kFile{1};
@@ -33,7 +44,7 @@ class TableCompilerTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_GT(file_->image.size(), TableCompiler::kSmallFile); }
 
-  std::shared_ptr<const CodeFile> file_ = own_program();
+  std::shared_ptr<const CodeFile> file_ = large_program();
   RuleDictionary rules_;
 };
 
@@ -66,6 +77,14 @@ TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
   EXPECT_EQ(compiler.finished(), 1U);
 }
 
+TEST_F(TableCompilerTest, SmallFilesAreCompiledByTheThreadThatAsks) {
+  TableCompiler compiler({}, std::chrono::minutes(1));
+  ASSERT_TRUE(compiler.compile(kFile, large_program({}, TableCompiler::kSmallFile), rules_));
+  EXPECT_EQ(compiler.finished(), 0U);
+  ASSERT_TRUE(compiler.compile(FileId{2}, file_, rules_));
+  EXPECT_EQ(compiler.finished(), 1U);
+}
+
 TEST_F(TableCompilerTest, EndsWithWorkInItsQueue) {
   TableCompiler compiler({}, Nanoseconds(0));
   for (std::uint32_t id = 1; id < 4; ++id) EXPECT_FALSE(compiler.compile(FileId{id}, file_, rules_));
@@ -81,7 +100,7 @@ bool succeeds_once(Try attempt) {
 }
 
 TEST_F(TableCompilerTest, AnotherOwnersFileComesBeforeTheSecondOfOne) {
-  const auto other = own_program(1);
+  const auto other = large_program(1);
   EXPECT_TRUE(succeeds_once([&] {
     TableCompiler compiler({}, Nanoseconds(0));
     std::ignore = compiler.compile(FileId{1}, file_, rules_);  // which the thread begins with
@@ -94,9 +113,12 @@ TEST_F(TableCompilerTest, AnotherOwnersFileComesBeforeTheSecondOfOne) {
 
 TEST_F(TableCompilerTest, LargeFilesLeaveTimeForSmallOnes) {
   const auto small = std::make_shared<const CodeFile>(CodeFile{.owner = 0, .elf = file_->elf});
-  const auto large = own_program(0);
+  const auto large = large_program(0);
+  const Nanoseconds began = monotonic_now();
+  std::ignore = compile_unwind_table(*large->elf, rules_, {});
+  const Nanoseconds one_takes = monotonic_now() - began;
   EXPECT_TRUE(succeeds_once([&] {
-    TableCompiler compiler({}, std::chrono::milliseconds(4));
+    TableCompiler compiler({}, one_takes);
     for (std::uint32_t id = 1; id < 4; ++id) std::ignore = compiler.compile(FileId{id}, large, rules_);
     return compiler.compile(FileId{4}, small, rules_).has_value();
   }));
