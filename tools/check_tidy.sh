@@ -1,10 +1,12 @@
 #!/bin/sh
 # clang-tidy with the allow-list of .clang-tidy over everything that ships, in the large translation units of the asan build:
-# eight times as fast as file by file.
+# eight times as fast as file by file. The analyzer looks at functions of included files only if it is told to; its shallow mode
+# takes a third of the time of the deep one.
 set -eu
 cd "$(dirname "$0")/.."
-units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.dir/*' -not -path '*_bench.dir/*')
+units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.dir/*' -not -path '*_bench.dir/*' -not -path '*_fuzz.dir/*')
 [ -n "$units" ] || { echo "build/asan has no translation units: cmake --preset asan"; exit 1; }
 # shellcheck disable=SC2086
 printf '%s\n' $units src/symbol/demangle.cpp src/cli/ddprof_main.cpp |
-  xargs -P "$(nproc)" -n 1 clang-tidy -p build/asan --quiet 2>/dev/null
+  xargs -P "$(nproc)" -n 1 clang-tidy -p build/asan --quiet --extra-arg=-Xclang --extra-arg=-analyzer-opt-analyze-headers \
+    --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow 2>/dev/null

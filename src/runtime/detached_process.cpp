@@ -34,7 +34,7 @@ std::optional<int> reap_all(pid_t child) {
   ::signal(WTERMSIG(status), SIG_DFL);
   sigset_t none{};
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
   ::raise(WTERMSIG(status));
   std::_Exit(128 + WTERMSIG(status));  // init does not die of its own signals
 }
@@ -62,7 +62,7 @@ void leave_orphans_behind() {
   sigset_t all{};
   sigset_t mask{};
   ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &mask);
+  ::pthread_sigmask(SIG_SETMASK, &all, &mask);
   struct sigaction tell {};  // where it is ignored no signal would come
   struct sigaction disposition {};
   tell.sa_handler = SIG_DFL;
@@ -71,7 +71,7 @@ void leave_orphans_behind() {
   if (child > 0) live_as_init(child, all);
   // The child, or nothing: then we reap nothing, but profile.
   ::sigaction(SIGCHLD, &disposition, nullptr);
-  ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
 namespace {

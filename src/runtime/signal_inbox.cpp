@@ -56,9 +56,9 @@ int SignalInbox::wake_fd() const { return wake_descriptor; }
 BlockedSignals::BlockedSignals() {
   sigset_t all{};
   ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before_);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before_);
 }
 
-BlockedSignals::~BlockedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+BlockedSignals::~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 }  // namespace ddprof

@@ -161,7 +161,7 @@ void leave_the_job() {
 void unblock_signals() {
   sigset_t none{};
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 // All threads of the profiler take turns on one core, wherever the scheduler has put us.

@@ -46,7 +46,7 @@ void reset_signals() {
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t none;
   ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 void tell(int fd, std::string_view message) {
