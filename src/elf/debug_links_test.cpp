@@ -83,6 +83,16 @@ TEST_F(DebugLinks, AreRefusedWhenTheyAreCut) {
   }
 }
 
+TEST_F(DebugLinks, AChecksumOf127BytesIsTheLongest) {
+  build();
+  for (const std::string length : {"177", "200"}) {
+    folder_.run(
+        "{ printf '\\5\\0\\0path\\0\\" + length +
+        "'; head -c 128 /dev/zero; } >section && objcopy --add-section .debug_sup=section program long");
+    EXPECT_EQ(find_supplementary_link(parse("long")).has_value(), length == "177");
+  }
+}
+
 TEST_F(DebugLinks, MiniDebugInfoNamesWhatTheStrippedProgramDoesNot) {
   build();
   folder_.run("objcopy -S --remove-section .gnu_debuglink --keep-symbol=helper program mini && xz mini");

@@ -88,6 +88,26 @@ TEST(DisplayName, FitsWhateverTheBracketsDo) {
   EXPECT_LE(display_width(fit_name(deep, 40)), 40U);
 }
 
+TEST(DisplayText, BreaksLinesAtSpaces) {
+  EXPECT_EQ(wrapped("aa bb cc", 2, 7), "aa bb\n  cc");  // the first line ends at the edge
+  EXPECT_EQ(wrapped("aa bb cc", 2, 6), "aa\n  bb\n  cc");
+  EXPECT_EQ(wrapped("too-long-for-it b", 2, 8), "too-long-for-it\n  b");
+  EXPECT_EQ(wrapped("", 2, 8), "");
+}
+
+TEST(DisplayText, PadsAndCutsToAWidth) {
+  EXPECT_EQ(left_aligned("ab", 3), "ab ");
+  EXPECT_EQ(right_aligned("ab", 3), " ab");
+  for (const std::size_t width : {1U, 2U}) {
+    EXPECT_EQ(left_aligned("ab", width), "ab");
+    EXPECT_EQ(right_aligned("ab", width), "ab");
+  }
+  EXPECT_EQ(fit_left("abcd", 4), "abcd");
+  EXPECT_EQ(fit_left("abcd", 3), "ab…");
+  EXPECT_EQ(fit_left("abcd", 1), "…");
+  EXPECT_EQ(fit_left("abcd", 0), "");
+}
+
 TEST(DisplayText, LinesAndColoursOfATextStay) {
   EXPECT_EQ(printable_lines("one\n\x1b[1;31mtwo\x1b[0m\tthree\n"), "one\n\x1b[1;31mtwo\x1b[0m\tthree\n");
   EXPECT_EQ(printable_lines("a\x1b[2Jb\rc\x1b]0;title\ad"), "a\uFFFD[2Jb\uFFFDc\uFFFD]0;title\uFFFDd");

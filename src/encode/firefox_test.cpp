@@ -8,6 +8,8 @@
 #include "encode/json_document.hpp"
 #include "encode/profile_digest.hpp"
 #include "encode/rich_profile.hpp"
+#include "profile/labels.hpp"
+#include "profile/profile_builder.hpp"
 
 // The shape of the file as a whole is checked by tests/formats/check_firefox.py.
 
@@ -121,6 +123,30 @@ TEST(Firefox, SaysWhatIsWrongWithABadFile) {
   text.replace(text.find("\"stack\": [1, 2, 1]"), 18, "\"stack\": [1, 3, 1]");
   EXPECT_THAT(message(text), HasSubstr("stack that does not exist"));
   EXPECT_THAT(message("{}"), HasSubstr("no meta"));
+}
+
+TEST(Firefox, TheOutermostOfInlinedCallsHasDepthZero) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+  const std::vector<ProfileLine> lines = {{builder.add_function("inner"), 7, 0},
+                                          {builder.add_function("middle"), 8, 0},
+                                          {builder.add_function("outer"), 9, 0}};
+  builder.add_sample({{builder.add_location(kNoMapping, Address{16}, lines)}, {1}, {}});
+  EXPECT_THAT(encode_firefox(std::move(builder).build()), HasSubstr("\"inlineDepth\":[2,1,0]"));
+}
+
+TEST(Firefox, ShowsAsManyThreadsAtFirstAsThereAreAndTwelveAtMost) {
+  const auto shown_of = [](std::int64_t threads) {
+    ProfileBuilder builder;
+    builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+    for (std::int64_t tid = 1; tid <= threads; ++tid)
+      builder.add_sample(
+          {{builder.add_named_location("main")}, {100 - tid}, {builder.number_label(kThreadIdLabel, tid)}});
+    return encode_firefox(std::move(builder).build());
+  };
+  EXPECT_THAT(shown_of(1), HasSubstr("\"initialVisibleThreads\":[0]"));
+  EXPECT_THAT(shown_of(2), HasSubstr("\"initialVisibleThreads\":[0,1]"));
+  EXPECT_THAT(shown_of(14), HasSubstr("\"initialVisibleThreads\":[0,1,2,3,4,5,6,7,8,9,10,11]"));
 }
 
 TEST(Firefox, PutsFramesIntoCategories) {

@@ -39,5 +39,19 @@ TEST(OtlpDictionary, EqualStacksAreOne) {
   EXPECT_EQ(dictionary.locations().entries().size(), 2U);
 }
 
+TEST(OtlpDictionary, EqualLocationsAreOneWithOrWithoutAMapping) {
+  Profile profile;
+  profile.mappings.resize(1);
+  profile.mappings[0].start = Address{16};
+  profile.locations.resize(4);
+  profile.locations[2].mapping = profile.locations[3].mapping = 0;
+  for (const std::uint32_t location : {0U, 1U, 2U, 3U}) profile.samples.push_back({.locations = {location}});
+  OtlpDictionary dictionary(profile);
+  EXPECT_EQ(dictionary.stack(0), dictionary.stack(1));
+  EXPECT_EQ(dictionary.stack(2), dictionary.stack(3));
+  EXPECT_NE(dictionary.stack(0), dictionary.stack(2));
+  EXPECT_EQ(dictionary.locations().entries().size(), 2U);
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -84,9 +84,24 @@ TEST(DatadogPeer, IsAnotherPlaceForBodiesThatGoToAnotherPath) {
 }
 
 TEST(DatadogPeer, NamesTheKeyThatWasRefused) {
+  EXPECT_THAT(datadog_peer(at_intake()).cure(401), HasSubstr("DD_API_KEY"));
   EXPECT_THAT(datadog_peer(at_intake()).cure(403), HasSubstr("DD_API_KEY"));
   EXPECT_THAT(datadog_peer(at_agent()).cure(403), HasSubstr("the agent"));
   EXPECT_THAT(datadog_peer(at_intake()).cure(404), HasSubstr("--site"));
+}
+
+TEST(DatadogPeer, SaysWhatToDoAboutEachRefusal) {
+  const Peer intake = datadog_peer(at_intake()), agent = datadog_peer(at_agent());
+  EXPECT_THAT(intake.cure(0), HasSubstr("HTTPS_PROXY"));
+  EXPECT_THAT(agent.cure(0), HasSubstr("start the agent"));
+  for (const Peer& peer : {intake, agent}) EXPECT_THAT(peer.cure(413), HasSubstr("--upload-period"));
+  for (const unsigned passing : {408U, 429U, 500U, 503U})
+    EXPECT_THAT(intake.cure(passing), HasSubstr("wait")) << passing;
+  for (const unsigned lasting : {400U, 499U})
+    EXPECT_THAT(intake.cure(lasting), HasSubstr("--site")) << lasting;
+  for (const unsigned elsewhere : {300U, 307U, 399U})
+    EXPECT_THAT(agent.cure(elsewhere), HasSubstr("name the right address")) << elsewhere;
+  for (const unsigned other : {299U, 400U}) EXPECT_THAT(agent.cure(other), HasSubstr("its log")) << other;
 }
 
 TEST(DatadogPeer, CompressesAsTheReceiverKnowsIt) {

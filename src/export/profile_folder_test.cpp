@@ -82,6 +82,30 @@ TEST(ProfileFolder, ReplacesNoFile) {
   for (std::int64_t run = 0; run < 3; ++run) send(folder, "app", 0, {}, run);
   EXPECT_THAT(indexed(folder), ElementsAre("app-000000.pb.gz", "app-000000-2.pb.gz", "app-000000-3.pb.gz"));
   for (const std::string& name : indexed(folder)) EXPECT_GT(folder.read(name).size(), 0U) << name;
+  send(folder, "app", 1, {.files = 1});
+  for (const char* old : {"app-000000.pb.gz", "app-000000-2.pb.gz", "app-000000-3.pb.gz"})
+    EXPECT_FALSE(folder.has(old)) << old;
+  EXPECT_TRUE(folder.has("app-000001.pb.gz"));
+}
+
+TEST(ProfileFolder, RemovesOnlyNamesWithASequence) {
+  const ScratchFolder folder;
+  std::string index;
+  const auto list = [&](const std::string& name) {
+    folder.write(name, "precious");
+    index += fmt::format("{{\"file\":\"{}\",\"bytes\":1}}\n", name);
+  };
+  const std::vector<std::string> foreign = {"000001.pb.gz",    "-000001.pb.gz",  "a-00001.pb.gz",
+                                            "a-00001-2.pb.gz", "a-00000x.pb.gz", "a-000001-x.pb.gz",
+                                            "plain.pb.gz"};
+  for (const std::string& name : foreign) list(name);
+  list("a-000001.pb.gz");
+  list("a-000001-12.pb.gz");
+  folder.write("index.jsonl", index);
+  send(folder, "app", 0, {.files = 1});
+  for (const std::string& name : foreign) EXPECT_TRUE(folder.has(name)) << name;
+  EXPECT_FALSE(folder.has("a-000001.pb.gz"));
+  EXPECT_FALSE(folder.has("a-000001-12.pb.gz"));
 }
 
 TEST(ProfileFolder, ABatchThatIsSentAgainIsNotThereTwice) {

@@ -141,7 +141,8 @@ TEST_F(Post, PassesOverAnswersThatOnlySayGoOn) {
   const auto answer = post(server.url());
   ASSERT_TRUE(answer.ok()) << answer.error().message;
   EXPECT_EQ(answer->status, 202U);
-  // It reads the body first: closing with bytes unread resets the connection, and the answer may be lost with it.
+  // It reads the body first: closing with bytes unread resets the connection, and the answer may be lost with
+  // it.
   const RawServer only([&](const RawServer::Client& client) {
     client.receive_body();
     client.send(go_on);

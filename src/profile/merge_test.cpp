@@ -78,6 +78,25 @@ TEST(Merge, TellsWhatTheLaterOneTells) {
   EXPECT_EQ(merged.text(merged.comments[0]), "later");
 }
 
+TEST(Merge, JoinedKindsHaveColumnsOfTheirOwnAndEachCommentOnce) {
+  const Profile cpu = profile_of("work", 10, 1000);
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("alloc", "bytes")};
+  builder.add_sample({{builder.add_named_location("work")}, {64}, {}});
+  builder.profile().time_ns = 1100;
+  builder.profile().comments = {builder.intern("work"), builder.intern("of memory")};
+  const Profile alloc = std::move(builder).build();
+  const std::vector<const Profile*> kinds = {&cpu, &alloc};
+  const Profile joined = ProfileMerger::join_kinds(kinds);
+  ASSERT_EQ(joined.samples.size(), 2U);
+  EXPECT_EQ(joined.samples[0].values, (std::vector<std::int64_t>{1, 10, 0}));
+  EXPECT_EQ(joined.samples[1].values, (std::vector<std::int64_t>{0, 0, 64}));
+  EXPECT_EQ(joined.time_ns, 1000);
+  std::vector<std::string_view> comments;
+  for (const StringIndex comment : joined.comments) comments.push_back(joined.text(comment));
+  EXPECT_EQ(comments, (std::vector<std::string_view>{"work", "of memory"}));
+}
+
 TEST(Merge, LeavesOutColumnsThatTheLaterOneDoesNotHave) {
   Profile later = profile_of("work", 5, 100);
   later.value_types.erase(later.value_types.begin());

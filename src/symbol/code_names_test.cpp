@@ -57,6 +57,18 @@ TEST(CodeNames, SurvivesAsAnImage) {
   expect_two_addresses(*names);
 }
 
+TEST(CodeNames, FindsEachAddressOfAnImageAndNoOther) {
+  for (std::uint64_t count = 1; count < 10; ++count) {
+    CodeNames names;
+    for (std::uint64_t at = 1; at <= count; ++at) names.add(at * 16, {});
+    const auto image = CodeNames::from_image(region_of(names.image("key")), "key");
+    ASSERT_TRUE(image.ok());
+    for (std::uint64_t address = 0; address <= count * 16 + 16; ++address)
+      EXPECT_EQ(image->find(address).has_value(), address % 16 == 0 && address >= 16 && address <= count * 16)
+          << address << " of " << count;
+  }
+}
+
 TEST(CodeNames, AddsToWhatAnImageHolds) {
   auto names = CodeNames::from_image(region_of(two_addresses().image("key")), "key");
   const SourceCall call{"", "late", "/src/late.c", 1, 0, 1};

@@ -168,6 +168,16 @@ TEST(JitDump, TakesTheCompleteRecordsOfAFileThatIsCutAnywhere) {
   }
 }
 
+TEST(JitDump, WaitsForAHeaderThatIsLongerThanWhatWasRead) {
+  JitDumpBytes file;
+  std::vector<std::byte> bytes(file.bytes().begin(), file.bytes().end());
+  bytes[8] = std::byte{100};  // the size that it says it has
+  JitDump dump;
+  ASSERT_TRUE(dump.read(bytes, 200).ok());
+  EXPECT_EQ(dump.offset(), 100U);
+  EXPECT_EQ(dump.size(), 0U);
+}
+
 TEST(JitDump, NeedsNoMoreThanTheFirstBytesOfLargeCode) {
   JitDumpBytes file;
   file.load(0x1000, "large", 3 * JitDump::kMaxRecordBytes, 1).load(0x9000000, "behind", 0x10, 2);
@@ -222,6 +232,21 @@ TEST(JitDump, CountsRecordsThatItCannotRead) {
   file.record(0, "short").record(1, "short").record(2, "short").record(4, "short");
   file.load(0xfffffffffffffff0, "wraps", 0x20, 1).load(0x1000, "empty", 0, 2).move(0x9000, 0x9100, 0x10, 9);
   EXPECT_EQ(read_whole(file).skipped_records(), 7U);
+}
+
+TEST(JitDump, CountsLinesThatBreakOff) {
+  std::string lines;
+  const auto number = [&](std::uint64_t value, std::size_t bytes) {
+    lines.append(reinterpret_cast<const char*>(&value), bytes);
+  };
+  number(0x1000, 8), number(2, 8);  // of code at 0x1000, two
+  number(0x1000, 8), number(1, 4), number(0, 4);
+  lines.append("a.js\0", 5);
+  for (const std::size_t rest : {0U, 8U, 15U, 16U}) {  // of the second
+    JitDumpBytes file;
+    file.record(2, lines + std::string(rest, 'x'));
+    EXPECT_EQ(read_whole(file).skipped_records(), 1U) << rest;
+  }
 }
 
 TEST(JitDump, BoundsNames) {

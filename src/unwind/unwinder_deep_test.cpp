@@ -107,6 +107,21 @@ TEST_F(UnwinderDeep, WithoutThatAFirstLiveReadIsOnlyACandidate) {
   EXPECT_LE(memory_.reads.size(), 2U);
 }
 
+TEST_F(UnwinderDeep, EachOfTheLastEightStepsOfTheCopyMustStillBeThere) {
+  for (std::size_t frame = 0; frame < 12; ++frame) {
+    outer_ = {};
+    memory_.changed_slot = scene_.address_of((frame + 1) * kWordsPerFrame - 1);
+    const StopReason expected = frame < 4 ? StopReason::complete : StopReason::truncated_copy;
+    EXPECT_EQ(sample(12, 100, &memory_).reason, expected) << frame;
+  }
+}
+
+TEST_F(UnwinderDeep, ACopyWithoutAnyStepConfirmsNothing) {
+  const Stack& stack = sample(0, 100, &memory_);
+  EXPECT_EQ(stack.reason, StopReason::truncated_copy);
+  EXPECT_EQ(stack.frames.size(), 1U);
+}
+
 TEST_F(UnwinderDeep, DoesNotBelieveMemoryThatTheThreadLeftWhileItWasRead) {
   recurse(2000);
   memory_.changed_slot = scene_.address_of(100 * kWordsPerFrame - 1);

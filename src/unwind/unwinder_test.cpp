@@ -241,6 +241,17 @@ TEST(UnwinderFallback, EndsAChainOfFramePointersAtZero) {
   EXPECT_EQ(scene.result.frames.size(), 2U);
 }
 
+TEST(UnwinderFallback, TheLastInstructionOfAModuleMayBeACall) {
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram);
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.registers.fp = scene.address_of(1);
+  scene.push({0, 0, kProgramStart + UnwindScene::kModuleBytes});  // of a function that does not return
+  scene.unwind();
+  ASSERT_EQ(scene.result.frames.size(), 2U);
+  EXPECT_EQ(scene.result.frames[1], frame(kProgram, UnwindScene::kModuleBytes - 1));
+}
+
 TEST(UnwinderFallback, RefusesFramePointersThatDoNotVerify) {
   UnwindScene scene;
   scene.add_module_without_table(kProgramStart, kProgram);

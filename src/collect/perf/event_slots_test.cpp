@@ -97,6 +97,26 @@ TEST_F(EventSlotsTest, StillKnowsTheRecordsOfRetiredEvents) {
   EXPECT_EQ(slots_.find_live_task_fd(), -1);
 }
 
+TEST_F(EventSlotsTest, TotalsHoldWhatRetiredEventsCounted) {
+  perf_event_attr attr{};
+  attr.size = sizeof attr;
+  attr.type = PERF_TYPE_SOFTWARE;
+  attr.config = PERF_COUNT_SW_TASK_CLOCK;
+  attr.exclude_kernel = 1;
+  auto fd = open_perf_event(attr, 0, -1, "task clock");
+  ASSERT_TRUE(fd.ok()) << fd.error().message;
+  const int clock = fd->get();
+  ASSERT_TRUE(
+      slots_.add({.fd = std::move(fd).value(), .event = 0, .tid = kParent, .role = SlotRole::counting}).ok());
+  const auto counted = [&] { return slots_.total(0, SlotRole::counting); };
+  while (counted() < 1'000'000) {
+  }
+  ASSERT_EQ(::ioctl(clock, PERF_EVENT_IOC_DISABLE, 0), 0);
+  const std::int64_t before = counted();
+  slots_.retire(SlotRole::counting);
+  EXPECT_EQ(counted(), before);
+}
+
 TEST_F(EventSlotsTest, ForgetsOneRoleOnly) {
   ASSERT_TRUE(add_slot(kParent, SlotRole::cpu_sampling).ok());
   slots_.forget(SlotRole::cpu_sampling);

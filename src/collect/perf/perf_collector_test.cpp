@@ -588,6 +588,37 @@ TEST(PerfCollector, SamplesTheWholeHost) {
   EXPECT_FALSE(collector.exact_total(0));
 }
 
+TEST(PerfCollector, SlowEventsHaveSmallRings) {
+  Puppet puppet([] {});
+  PerfOptions options = options_at(49);
+  options.stack_bytes = 8192;
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
+  EXPECT_THAT(collector.describe(), ::testing::HasSubstr("rings of 512 KiB"));
+}
+
+// Events of tasks keep their period: samples are left out. Those of CPUs get another one in the kernel.
+TEST(PerfCollector, SlowsDownEitherByLeavingOutOrInTheKernel) {
+  for (const PerCpuUse use : {PerCpuUse::never, PerCpuUse::always}) {
+    if (use == PerCpuUse::always && !may_sample_cpus()) continue;
+    Puppet puppet([] { burn(milliseconds(400)); });
+    PerfOptions options = options_at(999);
+    options.per_cpu = use;
+    OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
+    Seen seen;
+    collector.slow_down(4);
+    puppet.go();
+    collect_to_end(collector, seen);
+    EXPECT_GT(seen.samples, 10U);
+    EXPECT_LT(seen.samples, 250U);  // of 400
+    if (use == PerCpuUse::always) {
+      EXPECT_EQ(collector.counters().thinned_samples, 0U);
+    } else {
+      EXPECT_GT(collector.counters().thinned_samples, seen.samples);
+    }
+    EXPECT_GT(seen.sampled, 200'000'000);  // each stands for those that are not there
+  }
+}
+
 TEST(PerfCollector, ChangesToCpusUnderAForkStorm) {
   if (!may_sample_cpus())
     GTEST_SKIP() << "sampling CPUs needs CAP_PERFMON or kernel.perf_event_paranoid <= 0";

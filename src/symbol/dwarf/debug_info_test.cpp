@@ -1,5 +1,6 @@
 #include "symbol/dwarf/debug_info.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -138,6 +139,40 @@ TEST(DebugInfo, SaysWhichAbbreviationIsMissing) {
   Question question(image);
   EXPECT_THAT(question.ask({0x1800}), IsEmpty());
   EXPECT_EQ(question.problem, "unit at 0x0: abbreviation 77 is not defined");
+}
+
+// The unit's children: `depth` functions, one within the other, that cover nothing, around one that covers
+// 0x1800.
+Told ask_below(std::size_t depth, std::string& problem) {
+  DwarfBytes entries = c_root();
+  for (std::size_t i = 0; i < depth; ++i) entries.uleb(2).text("around").u8(1).u64(0x1100).uleb(0x10);
+  entries.uleb(2).text("nested").u8(2).u64(0x1800).uleb(0x10);
+  for (std::size_t i = 0; i < depth + 2; ++i) entries.u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  const Told told = question.ask({0x1808});
+  problem = question.problem;
+  return told;
+}
+
+TEST(DebugInfo, ReadsEntriesToADepthThatNoCompilerReaches) {
+  std::string problem;
+  EXPECT_EQ(ask_below(4093, problem), (Told{{0x1808, {"nested@0"}}}));
+  EXPECT_THAT(problem, IsEmpty());
+  ask_below(4094, problem);
+  EXPECT_THAT(problem, HasSubstr("cannot be read"));
+}
+
+TEST(DebugInfo, SaysWhichEntryIsCutShort) {
+  DwarfBytes entries = c_root();
+  const std::size_t cut = 11 + entries.size();
+  entries.uleb(2).text("cut").u8(1).u32(0x1000);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  EXPECT_THAT(question.ask({0x1000}), IsEmpty());
+  EXPECT_EQ(question.problem, fmt::format("unit at 0x0: the entry at {:#x} cannot be read", cut));
 }
 
 TEST(DebugInfo, GivesWhatComesBeforeATruncatedUnit) {

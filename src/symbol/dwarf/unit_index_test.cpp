@@ -14,11 +14,12 @@ DwarfBytes unit_at(std::uint64_t begin, std::uint32_t size) {
   return DwarfBytes::unit_4(DwarfBytes().uleb(1).u64(begin).u32(size));
 }
 
-DwarfBytes aranges(std::uint32_t unit,
-                   std::initializer_list<std::pair<std::uint64_t, std::uint64_t>> ranges) {
+DwarfBytes aranges(std::uint32_t unit, std::initializer_list<std::pair<std::uint64_t, std::uint64_t>> ranges,
+                   bool has_end = true) {
   DwarfBytes bytes = DwarfBytes().u16(2).u32(unit).u8(8).u8(0).u32(0);
   for (const auto& [begin, size] : ranges) bytes.u64(begin).u64(size);
-  return bytes.u64(0).u64(0).with_length();
+  if (has_end) bytes.u64(0).u64(0);
+  return bytes.with_length();
 }
 
 // The units of addresses, -1 where there is none.
@@ -45,6 +46,16 @@ TEST(UnitIndex, TakesRangesFromTheTableAndFromUnitsThatAreNotInIt) {
       .section(".debug_aranges", aranges(0, {{0x1000, 0x10}, {0x1100, 0x10}}));
   EXPECT_EQ(units_of(image, {0xfff, 0x1000, 0x100f, 0x1010, 0x1100, 0x2000, 0x200f, 0x2010}),
             (std::vector<int>{-1, 0, 0, -1, 0, 1, 1, -1}));
+}
+
+TEST(UnitIndex, ASetEndsWhereItsLengthSaysAlsoWithoutAnEmptyPair) {
+  const DwarfBytes first = unit_at(0x1000, 0x800);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes(first).bytes(unit_at(0x2000, 0x10)))
+      .section(".debug_aranges",
+               aranges(0, {{0x1000, 0x10}}, false)
+                   .bytes(aranges(static_cast<std::uint32_t>(first.size()), {{0x1100, 0x10}})));
+  EXPECT_EQ(units_of(image, {0x1000, 0x1100, 0x110f, 0x1110}), (std::vector<int>{0, 1, 1, -1}));
 }
 
 TEST(UnitIndex, GivesCodeThatSeveralUnitsClaimToTheFirst) {
