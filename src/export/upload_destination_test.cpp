@@ -296,7 +296,7 @@ TEST(UploadDestination, GoesPastABatchThatAServerCannotDigest) {
   const ScratchFolder folder;
   PickyAgent agent("0");
   UploadOptions options = with_spool(folder);
-  options.patience = milliseconds(500);
+  options.patience = milliseconds(1500);
   UploadDestination destination(agent.peer(), std::move(options));
   constexpr std::uint64_t kBatches = 12;
   for (std::uint64_t sequence = 0; sequence < kBatches; ++sequence)

@@ -164,6 +164,11 @@ TEST(Compile, RefusesARuleWhereTheCallersStackPointerIsNotTheCfa) {
   EXPECT_EQ(only_rule({DW_CFA_val_offset, 7, 0}), kEntry);
 }
 
+TEST(Compile, RefusesAnOffsetThatTheRowCannotHold) {
+  EXPECT_EQ(only_rule(CfiBytes{DW_CFA_def_cfa_offset}.uleb(0x7fffffff)), rule(DDPROF_CFA_SP, 0x7fffffff));
+  EXPECT_EQ(only_rule(CfiBytes{DW_CFA_def_cfa_offset}.uleb(0x80000000)), kUnsupported);
+}
+
 TEST(Compile, TakesAPoppedFramePointerAsRestored) {
   const Compiled compiled = one_function(
       {DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2, DW_CFA_advance_loc | 4, DW_CFA_def_cfa_offset, 8});

@@ -278,6 +278,27 @@ TEST(DebugInfo, FollowsReferencesIntoTheSupplementaryFile) {
   EXPECT_EQ(question.others.asked, "common.debug abcd");
 }
 
+TEST(DebugInfo, KnowsTheLinkToASupplementaryFileOfDwarf5) {
+  const auto asked_with = [](const DwarfBytes& link) {
+    DwarfImage image;
+    image.section(".debug_info", DwarfBytes::unit_4(c_root().u8(0)))
+        .section(".debug_abbrev", c_abbreviations())
+        .section(".debug_sup", link);
+    Question question(image);
+    question.ask({0x1000});
+    return question.others.asked;
+  };
+  const auto link = [](unsigned version, unsigned is_supplementary, std::string_view path, unsigned size) {
+    return DwarfBytes().u16(version).u8(is_supplementary).text(path).u8(size).list({0xab, 0xcd});
+  };
+  EXPECT_EQ(asked_with(link(5, 0, "common.debug", 2)), "common.debug abcd");
+  EXPECT_EQ(asked_with(link(5, 0, "common.debug", 1)), "common.debug ab");
+  EXPECT_EQ(asked_with(link(5, 0, "common.debug", 3)), "");  // it is cut
+  EXPECT_EQ(asked_with(link(5, 1, "common.debug", 2)), "");  // this is that file
+  EXPECT_EQ(asked_with(link(4, 0, "common.debug", 2)), "");
+  EXPECT_EQ(asked_with(link(5, 0, "", 2)), "");
+}
+
 TEST(DebugInfo, GivesALineWithoutANameWhereNoFunctionIs) {
   const auto abbreviations = DwarfBytes()
                                  .abbreviation(1, kCompileUnit, false, A::low_pc, F::addr, A::high_pc,
