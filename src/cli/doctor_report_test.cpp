@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/json_document.hpp"
+#include "import/json_document.hpp"
 
 namespace ddprof {
 namespace {

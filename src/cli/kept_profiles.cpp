@@ -11,9 +11,9 @@
 
 #include "cli/load_profile.hpp"
 #include "cli/moment.hpp"
-#include "encode/json_document.hpp"
 #include "encode/output_format.hpp"
 #include "export/profile_folder.hpp"
+#include "import/json_document.hpp"
 #include "profile/labels.hpp"
 #include "profile/merge.hpp"
 #include "profile/profile_view.hpp"

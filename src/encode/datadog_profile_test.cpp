@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "encode/pprof.hpp"
-#include "encode/rich_profile.hpp"
+#include "encode/profile_fixture.hpp"
 
 namespace ddprof {
 namespace {

@@ -5,12 +5,12 @@
 #include <iterator>
 #include <vector>
 
-#include "encode/firefox.hpp"
 #include "encode/firefox_categories.hpp"
 #include "encode/firefox_tables.hpp"
+#include "encode/human_value.hpp"
 #include "encode/json_text.hpp"
 #include "encode/thread_samples.hpp"
-#include "encode/time_unit.hpp"
+#include "encode/viewer_formats.hpp"
 
 namespace ddprof {
 

@@ -1,13 +1,13 @@
-#include "encode/firefox.hpp"
+#include "encode/viewer_formats.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/breakpad_id.hpp"
 #include "encode/firefox_categories.hpp"
-#include "encode/json_document.hpp"
-#include "encode/profile_digest.hpp"
-#include "encode/rich_profile.hpp"
+#include "encode/firefox_tables.hpp"
+#include "encode/profile_fixture.hpp"
+#include "import/foreign_formats.hpp"
+#include "import/json_document.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "encode/missed_values.hpp"
-#include "encode/rich_profile.hpp"
+#include "encode/profile_fixture.hpp"
 
 namespace ddprof {
 namespace {

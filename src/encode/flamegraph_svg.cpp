@@ -1,4 +1,4 @@
-#include "encode/flamegraph_svg.hpp"
+#include "encode/viewer_formats.hpp"
 
 #include <fmt/format.h>
 

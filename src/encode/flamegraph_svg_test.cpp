@@ -1,4 +1,4 @@
-#include "encode/flamegraph_svg.hpp"
+#include "encode/viewer_formats.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,11 +7,11 @@
 #include <boost/json/array.hpp>
 #include <map>
 
-#include "encode/decode.hpp"
 #include "encode/flame_colors.hpp"
-#include "encode/json_document.hpp"
-#include "encode/rich_profile.hpp"
+#include "encode/profile_fixture.hpp"
 #include "encode/svg_text.hpp"
+#include "import/import_profile.hpp"
+#include "import/json_document.hpp"
 
 namespace ddprof {
 namespace {
@@ -170,7 +170,7 @@ TEST(FlamegraphSvg, RefusesADifference) {
 
 TEST(FlamegraphSvg, IsNotReadAsAProfile) {
   const std::string svg = svg_of(one_sample("f"));
-  const Result<Profile> profile = decode(std::as_bytes(std::span(svg)));
+  const Result<Profile> profile = import_profile(std::as_bytes(std::span(svg)));
   ASSERT_FALSE(profile.ok());
   EXPECT_THAT(profile.error().message, HasSubstr("a picture"));
 }

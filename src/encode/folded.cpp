@@ -1,4 +1,4 @@
-#include "encode/folded.hpp"
+#include "encode/viewer_formats.hpp"
 
 #include <absl/container/flat_hash_map.h>
 #include <fmt/format.h>

@@ -1,10 +1,11 @@
-#include "encode/folded.hpp"
+#include "encode/viewer_formats.hpp"
 
 #include <gtest/gtest.h>
 
 #include "encode/output_format.hpp"
-#include "encode/sample_profile.hpp"
+#include "encode/profile_fixture.hpp"
 #include "encode/utf8.hpp"
+#include "import/foreign_formats.hpp"
 
 namespace ddprof {
 namespace {

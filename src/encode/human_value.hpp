@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,14 @@ std::string human_time(std::int64_t unix_ns);
 
 // "1 thread", "2 threads"
 std::string plural(std::size_t count, std::string_view noun, std::string_view nouns);
+
+// How many nanoseconds one "microseconds" is, and so on; none for what is not a unit of time.
+[[nodiscard]] inline std::optional<std::int64_t> nanoseconds_per(std::string_view unit) {
+  if (unit == "nanoseconds") return 1;
+  if (unit == "microseconds") return 1'000;
+  if (unit == "milliseconds") return 1'000'000;
+  if (unit == "seconds") return 1'000'000'000;
+  return std::nullopt;
+}
 
 }  // namespace ddprof

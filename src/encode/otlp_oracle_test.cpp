@@ -8,8 +8,7 @@
 #include <memory>
 
 #include "encode/otlp.hpp"
-#include "encode/rich_profile.hpp"
-#include "encode/sample_profile.hpp"
+#include "encode/profile_fixture.hpp"
 
 // What we write, read by protobuf's own compiler with a schema of its own. What a real recording becomes is
 // compared in tests/system/test_formats.py, part by part.

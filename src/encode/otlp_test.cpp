@@ -3,14 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/decode.hpp"
 #include "encode/gzip.hpp"
 #include "encode/otlp_attribute.hpp"
 #include "encode/otlp_samples.hpp"
 #include "encode/output_format.hpp"
 #include "encode/pprof.hpp"
-#include "encode/rich_profile.hpp"
-#include "encode/sample_profile.hpp"
+#include "encode/profile_fixture.hpp"
+#include "import/import_profile.hpp"
 
 namespace ddprof {
 namespace {
@@ -19,7 +18,7 @@ using ::testing::HasSubstr;
 using testing_data::sample_profile;
 
 std::string refusal_of(std::string_view bytes) {
-  const Result<Profile> profile = decode(std::as_bytes(std::span(bytes)));
+  const Result<Profile> profile = import_profile(std::as_bytes(std::span(bytes)));
   return profile.ok() ? "fine" : profile.error().message;
 }
 

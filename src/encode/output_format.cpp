@@ -6,13 +6,10 @@
 #include <utility>
 
 #include "base/nearest.hpp"
-#include "encode/firefox.hpp"
-#include "encode/flamegraph_svg.hpp"
-#include "encode/folded.hpp"
 #include "encode/gzip.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
-#include "encode/speedscope.hpp"
+#include "encode/viewer_formats.hpp"
 #include "profile/profile_view.hpp"
 #include "profile/timeline.hpp"
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <span>
 
-#include "encode/folded.hpp"
 #include "encode/pprof.hpp"
+#include "encode/viewer_formats.hpp"
 
 // Whatever decodes must encode, decode again to the same bytes, and be safe to read.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "encode/output_format.hpp"
-#include "encode/sample_profile.hpp"
+#include "encode/profile_fixture.hpp"
 
 // What we write, read by the reference implementation.
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "encode/gzip.hpp"
-#include "encode/sample_profile.hpp"
+#include "encode/profile_fixture.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "encode/json_text.hpp"
-#include "encode/speedscope.hpp"
 #include "encode/speedscope_title.hpp"
 #include "encode/thread_samples.hpp"
+#include "encode/viewer_formats.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {

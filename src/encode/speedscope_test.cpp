@@ -1,12 +1,12 @@
-#include "encode/speedscope.hpp"
+#include "encode/viewer_formats.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/json_document.hpp"
-#include "encode/profile_digest.hpp"
-#include "encode/rich_profile.hpp"
+#include "encode/profile_fixture.hpp"
 #include "encode/speedscope_title.hpp"
+#include "import/foreign_formats.hpp"
+#include "import/json_document.hpp"
 
 namespace ddprof {
 namespace {

@@ -3,8 +3,8 @@
 #include "encode/datadog_profile.hpp"
 #include "encode/output_format.hpp"
 #include "encode/pprof.hpp"
+#include "encode/profile_fixture.hpp"
 #include "encode/pyroscope_profile.hpp"
-#include "encode/rich_profile.hpp"
 #include "profile/timeline.hpp"
 
 namespace ddprof {

@@ -10,7 +10,7 @@
 
 #include "base/output_file.hpp"
 #include "base/unique_fd.hpp"
-#include "encode/decode.hpp"
+#include "encode/pprof.hpp"
 #include "profile/merge.hpp"
 
 namespace ddprof {
@@ -82,19 +82,19 @@ Result<void> FileDestination::write(const std::string& path, std::string content
 }
 
 Result<void> FileDestination::send_part(const Batch& batch) const {
-  const bool is_picture = !is_readable(format_);
-  const std::string parts = is_picture ? path_ + ".parts.pb.gz" : path_;
+  const bool is_pprof = format_ == OutputFormat::pprof_gzip || format_ == OutputFormat::pprof;
+  const std::string parts = is_pprof ? path_ : path_ + ".parts.pb.gz";
   Profile joined, merged;
   const Profile* whole = &batch.whole(joined);
   if (batch.sequence > 0) {
     const std::string bytes = TRY(read_parts(parts));
-    merged = merge(TRY(decode(std::as_bytes(std::span(bytes)))), *whole);
+    merged = merge(TRY(decode_pprof(std::as_bytes(std::span(bytes)))), *whole);
     whole = &merged;
   }
   std::string content = TRY(encode(*whole, format_));
   TRY(write(path_, std::move(content)));
   if (on_written_) on_written_(*whole);
-  if (!is_picture) return {};
+  if (is_pprof) return {};
   if (!batch.is_last) return write(parts, TRY(encode(*whole, OutputFormat::pprof_gzip)));
   if (batch.sequence == 0) return {};
   std::ignore = calls_.call([parts] {

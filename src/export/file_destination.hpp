@@ -14,8 +14,8 @@
 namespace ddprof {
 
 // One file for the whole run; the format follows from its extension. When the run comes in parts, because its
-// worker was replaced, each part is added to what the file holds. A picture cannot be added to: until the
-// last part, the profile that it shows is in FILE.parts.pb.gz. A file system that hangs is an error.
+// worker was replaced, each part is added to what the file holds. Of other formats than pprof, the profile
+// that they show is in FILE.parts.pb.gz until the last part. A file system that hangs is an error.
 class FileDestination final : public Destination {
  public:
   // For one write: a slow disk may take seconds.

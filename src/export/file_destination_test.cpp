@@ -78,6 +78,20 @@ TEST_F(FileDestinationTest, APictureIsOfAllPartsOfARun) {
   EXPECT_EQ(files(), 1U) << "the picture";
 }
 
+TEST_F(FileDestinationTest, ATextIsOfAllPartsOfARun) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("samples", "count")};
+  builder.add_sample({{builder.add_named_location("main")}, {1234}, {}});
+  Batch batch = Batch::of(std::move(builder).build(), 0);
+  ASSERT_TRUE(FileDestination::create(directory + "/out.folded")->send(batch));
+  EXPECT_EQ(files(), 2U) << "the profile, for the next part";
+  batch.sequence = 1;
+  batch.is_last = true;
+  ASSERT_TRUE(FileDestination::create(directory + "/out.folded")->send(batch));
+  EXPECT_EQ(*read_file(directory + "/out.folded"), "# value: samples count 0\nmain 2468\n");
+  EXPECT_EQ(files(), 1U);
+}
+
 TEST_F(FileDestinationTest, ShowsWhatTheFileHoldsEachTimeItIsWritten) {
   std::vector<std::int64_t> durations;
   auto destination = FileDestination::create(

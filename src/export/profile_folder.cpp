@@ -20,9 +20,9 @@
 #include "base/output_file.hpp"
 #include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
-#include "encode/decode.hpp"
 #include "encode/json_text.hpp"
 #include "encode/output_format.hpp"
+#include "encode/pprof.hpp"
 #include "export/datadog_body.hpp"
 
 namespace ddprof {
@@ -140,7 +140,7 @@ bool holds_profile(const OutputFolder& folder, const std::string& name, std::int
   constexpr std::size_t kMostProfileBytes = std::size_t{64} << 20U;
   const auto bytes = folder.read_own(name, kMostProfileBytes);
   if (!bytes) return false;
-  const auto there = decode(std::as_bytes(std::span(*bytes)));
+  const auto there = decode_pprof(std::as_bytes(std::span(*bytes)));
   return there && time_ns != 0 && there->time_ns == time_ns;
 }
 

@@ -11,7 +11,6 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "base/scratch_fixture.hpp"
-#include "encode/decode.hpp"
 #include "encode/otlp.hpp"
 #include "encode/proto/otlp_fields.hpp"
 #include "export/datadog_peer.hpp"
@@ -20,6 +19,7 @@
 #include "export/profile_folder.hpp"
 #include "export/pyroscope_peer.hpp"
 #include "export/upload_destination.hpp"
+#include "import/import_profile.hpp"
 #include "net/raw_server_fixture.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
@@ -93,7 +93,7 @@ std::string without_zstd(const std::string& bytes) {
 
 Sums sums_in(const std::string& bytes) {
   const std::string plain = without_zstd(bytes);
-  const auto profile = decode(std::as_bytes(std::span(plain)));
+  const auto profile = import_profile(std::as_bytes(std::span(plain)));
   EXPECT_TRUE(profile.ok()) << (profile ? "" : profile.error().message);
   return profile ? column_sums(*profile) : Sums();
 }

@@ -5,12 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "encode/foreign_profile.hpp"
-#include "encode/json_document.hpp"
-#include "encode/sample_merger.hpp"
-#include "encode/speedscope.hpp"
+#include "encode/human_value.hpp"
 #include "encode/speedscope_title.hpp"
-#include "encode/time_unit.hpp"
+#include "encode/viewer_formats.hpp"
+#include "import/foreign_formats.hpp"
+#include "import/json_document.hpp"
+#include "import/sample_merger.hpp"
 
 namespace ddprof {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "encode/decode_limits.hpp"
+#include "import/sample_merger.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {

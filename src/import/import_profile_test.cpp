@@ -1,14 +1,13 @@
-#include "encode/decode.hpp"
+#include "import/import_profile.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/folded.hpp"
 #include "encode/gzip.hpp"
 #include "encode/output_format.hpp"
 #include "encode/pprof.hpp"
-#include "encode/profile_digest.hpp"
-#include "encode/rich_profile.hpp"
+#include "encode/profile_fixture.hpp"
+#include "encode/viewer_formats.hpp"
 
 namespace ddprof {
 namespace {
@@ -22,7 +21,7 @@ using testing_data::Digest;
 using testing_data::RichProfile;
 
 Result<Profile> decode_any(std::string_view bytes) {
-  return decode(std::as_bytes(std::span(bytes.data(), bytes.size())));
+  return import_profile(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
 std::string message_of(std::string_view bytes) {

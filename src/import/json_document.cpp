@@ -1,4 +1,4 @@
-#include "encode/json_document.hpp"
+#include "import/json_document.hpp"
 
 #include <boost/json/src.hpp>  // the one place that compiles Boost.JSON
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "encode/decode_limits.hpp"
+#include "import/sample_merger.hpp"
 
 namespace ddprof {
 

@@ -2,12 +2,12 @@
 #include <boost/json/object.hpp>
 #include <utility>
 
-#include "encode/firefox.hpp"
-#include "encode/firefox_stacks.hpp"
-#include "encode/foreign_profile.hpp"
-#include "encode/json_document.hpp"
-#include "encode/sample_merger.hpp"
-#include "encode/time_unit.hpp"
+#include "encode/human_value.hpp"
+#include "encode/viewer_formats.hpp"
+#include "import/firefox_stacks.hpp"
+#include "import/foreign_formats.hpp"
+#include "import/json_document.hpp"
+#include "import/sample_merger.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_view.hpp"
 

@@ -1,18 +1,14 @@
-#include "encode/decode.hpp"
+#include "import/import_profile.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 
-#include "encode/firefox.hpp"
-#include "encode/folded.hpp"
-#include "encode/gperftools.hpp"
 #include "encode/gzip.hpp"
-#include "encode/heap_text.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
-#include "encode/speedscope.hpp"
+#include "import/foreign_formats.hpp"
 
 namespace ddprof {
 
@@ -22,7 +18,7 @@ using namespace std::string_view_literals;
 
 // Files that people have at hand and that are not profiles that we read.
 struct OtherFile {
-  std::string_view beginning, what, cure;
+  std::string_view beginning, what, hint;
 };
 constexpr auto kOtherFiles = std::to_array<OtherFile>({
     {"\x28\xb5\x2f\xfd"sv, "compressed with zstd", "zstd -d FILE, then read what comes out"},
@@ -71,7 +67,7 @@ Result<Profile> decode_plain(std::string_view bytes, const DecodeLimits& limits)
   for (const OtherFile& other : kOtherFiles) {
     if (!bytes.starts_with(other.beginning)) continue;
     return with_hint(make_error(ErrorCode::unsupported, "read profile: {}", other.what),
-                     std::string(other.cure));
+                     std::string(other.hint));
   }
   if (is_text(bytes)) return decode_text(bytes, limits);
   if (is_gperftools_cpu(bytes)) return decode_gperftools_cpu(bytes, limits);
@@ -84,7 +80,7 @@ Result<Profile> decode_plain(std::string_view bytes, const DecodeLimits& limits)
 
 }  // namespace
 
-Result<Profile> decode(std::span<const std::byte> bytes, const DecodeLimits& limits) {
+Result<Profile> import_profile(std::span<const std::byte> bytes, const DecodeLimits& limits) {
   if (is_gzip(bytes)) {
     const std::string inflated = TRY(gunzip(bytes, limits.inflated_bytes));
     return decode_plain(inflated, limits);

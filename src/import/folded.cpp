@@ -6,10 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "encode/folded.hpp"
-#include "encode/foreign_profile.hpp"
-#include "encode/sample_merger.hpp"
-#include "encode/text_lines.hpp"
+#include "encode/viewer_formats.hpp"
+#include "import/foreign_formats.hpp"
+#include "import/sample_merger.hpp"
+#include "import/text_lines.hpp"
 
 namespace ddprof {
 

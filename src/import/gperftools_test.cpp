@@ -1,10 +1,9 @@
-#include "encode/gperftools.hpp"
+#include "import/foreign_formats.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/heap_text.hpp"
-#include "encode/profile_digest.hpp"
+#include "encode/profile_fixture.hpp"
 
 namespace ddprof {
 namespace {

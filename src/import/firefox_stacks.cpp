@@ -1,10 +1,10 @@
-#include "encode/firefox_stacks.hpp"
+#include "import/firefox_stacks.hpp"
 
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <utility>
 
-#include "encode/json_document.hpp"
+#include "import/json_document.hpp"
 
 namespace ddprof {
 

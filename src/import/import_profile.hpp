@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/result.hpp"
-#include "encode/decode_limits.hpp"
+#include "encode/pprof.hpp"
 #include "profile/profile.hpp"
 
 namespace ddprof {
@@ -12,6 +12,6 @@ namespace ddprof {
 // Reads a profile of any format that we know, recognised by its content: pprof, the CPU and heap profiles of
 // gperftools and jemalloc, folded stacks, speedscope and Firefox JSON; each also gzipped. What is recognised
 // but cannot be read says what to do instead.
-Result<Profile> decode(std::span<const std::byte> bytes, const DecodeLimits& limits = {});
+Result<Profile> import_profile(std::span<const std::byte> bytes, const DecodeLimits& limits = {});
 
 }  // namespace ddprof
