@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cli/option_table.hpp"
+#include "export/addresses.hpp"
 #include "export/datadog_peer.hpp"
-#include "export/intake_address.hpp"
 
 namespace ddprof {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/options.hpp"
-#include "export/agent_address.hpp"
+#include "export/addresses.hpp"
 #include "export/datadog_body.hpp"
 #include "export/host_shares.hpp"
 #include "export/peer.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cli/option_table.hpp"
-#include "export/intake_address.hpp"
+#include "export/addresses.hpp"
 
 namespace ddprof {
 

@@ -9,7 +9,7 @@
 #include "cli/option_table.hpp"
 #include "cli/otlp_choice.hpp"
 #include "cli/pyroscope_choice.hpp"
-#include "export/agent_address.hpp"
+#include "export/addresses.hpp"
 #include "export/datadog_tags.hpp"
 #include "net/tls.hpp"
 #include "process/process_filter.hpp"

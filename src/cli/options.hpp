@@ -8,8 +8,8 @@
 
 #include "base/ids.hpp"
 #include "collect/event_spec.hpp"
+#include "export/addresses.hpp"
 #include "export/datadog_forms.hpp"
-#include "export/intake_address.hpp"
 
 namespace ddprof {
 

@@ -6,7 +6,7 @@
 #include "cli/foreign_setting.hpp"
 #include "cli/option_table.hpp"
 #include "cli/tag_pairs.hpp"
-#include "export/collector_url.hpp"
+#include "export/addresses.hpp"
 #include "export/otlp_headers.hpp"
 #include "export/otlp_peer.hpp"
 

@@ -5,7 +5,7 @@
 #include "cli/agent_choice.hpp"
 #include "cli/foreign_setting.hpp"
 #include "cli/tag_pairs.hpp"
-#include "export/collector_url.hpp"
+#include "export/addresses.hpp"
 #include "export/pyroscope_peer.hpp"
 
 namespace ddprof {

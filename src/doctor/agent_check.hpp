@@ -7,7 +7,7 @@
 
 #include "base/result.hpp"
 #include "collect/finding.hpp"
-#include "export/agent_address.hpp"
+#include "export/addresses.hpp"
 
 namespace ddprof {
 

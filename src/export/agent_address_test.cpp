@@ -1,4 +1,4 @@
-#include "export/agent_address.hpp"
+#include "export/addresses.hpp"
 
 #include <gtest/gtest.h>
 

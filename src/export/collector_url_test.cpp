@@ -1,4 +1,4 @@
-#include "export/collector_url.hpp"
+#include "export/addresses.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "export/agent_address.hpp"
+#include "export/addresses.hpp"
 #include "export/datadog_forms.hpp"
 #include "export/host_shares.hpp"
 #include "export/peer.hpp"

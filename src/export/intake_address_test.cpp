@@ -1,4 +1,4 @@
-#include "export/intake_address.hpp"
+#include "export/addresses.hpp"
 
 #include <gtest/gtest.h>
 

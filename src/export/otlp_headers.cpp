@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "export/percent_code.hpp"
+#include "net/http_text.hpp"
 
 namespace ddprof {
 

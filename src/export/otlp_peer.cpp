@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "encode/gzip.hpp"
-#include "export/collector_url.hpp"
+#include "export/addresses.hpp"
 #include "export/otlp_answer.hpp"
 #include "profile/timeline.hpp"
 

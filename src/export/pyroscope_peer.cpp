@@ -5,8 +5,7 @@
 #include "encode/gzip.hpp"
 #include "encode/pprof.hpp"
 #include "encode/pyroscope_profile.hpp"
-#include "export/basic_auth.hpp"
-#include "export/percent_code.hpp"
+#include "net/http_text.hpp"
 
 namespace ddprof {
 

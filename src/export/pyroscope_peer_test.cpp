@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "encode/pprof.hpp"
-#include "export/percent_code.hpp"
+#include "net/http_text.hpp"
 #include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "export/statsd_address.hpp"
+#include "export/addresses.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;

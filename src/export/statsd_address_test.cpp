@@ -1,4 +1,4 @@
-#include "export/statsd_address.hpp"
+#include "export/addresses.hpp"
 
 #include <gtest/gtest.h>
 

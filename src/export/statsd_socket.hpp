@@ -9,7 +9,7 @@
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
-#include "export/statsd_address.hpp"
+#include "export/addresses.hpp"
 
 namespace ddprof {
 

@@ -32,4 +32,8 @@ using ProxyVariables = std::function<std::string(const std::string& name)>;
 // Fails, without showing the value, when a variable does not hold the address of a proxy.
 Result<std::optional<Proxy>> choose_proxy(const Url& url, const ProxyVariables& variables);
 
+// Whether the list of NO_PROXY, such as "localhost,.example.org,10.0.0.0/8,[fd00::]/8,host:8080,*", has the
+// host.
+[[nodiscard]] bool is_excepted(std::string_view list, std::string_view host, std::uint16_t port);
+
 }  // namespace ddprof

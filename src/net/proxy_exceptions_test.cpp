@@ -1,4 +1,4 @@
-#include "net/proxy_exceptions.hpp"
+#include "net/proxy.hpp"
 
 #include <gtest/gtest.h>
 

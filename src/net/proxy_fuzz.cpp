@@ -5,7 +5,6 @@
 
 #include "net/proxy.hpp"
 #include "net/proxy_connection.hpp"
-#include "net/proxy_exceptions.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;

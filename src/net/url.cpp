@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace ddprof {
 
 namespace {
 
 constexpr std::size_t kMaxUrlBytes = 8192;
+constexpr std::size_t kMaxHostBytes = 253;  // RFC 1035
 
 bool is_host_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
@@ -23,29 +25,28 @@ Error url_error(std::string_view text, std::string_view reason) {
   return make_error(ErrorCode::invalid_argument, "read URL {}: {}", shown, reason);
 }
 
-// Takes "host", "host:port" or "[address]:port" apart; false when it is none of them.
-bool read_authority(std::string_view text, Url& url) {
-  if (text.starts_with('[')) {
-    const std::size_t end = text.find(']');
-    if (end == std::string_view::npos) return false;
-    url.host = text.substr(1, end - 1);
-    text.remove_prefix(end + 1);
-    if (!std::all_of(url.host.begin(), url.host.end(), is_ipv6_character)) return false;
-    if (url.host.find(':') == std::string::npos) return false;  // a name needs no brackets
-  } else {
-    url.host = text.substr(0, text.find(':'));
-    text.remove_prefix(url.host.size());
-    if (!std::all_of(url.host.begin(), url.host.end(), is_host_character)) return false;
-  }
-  if (url.host.empty() || url.host.size() > 255) return false;
-  if (text.empty()) return true;
-  if (!text.starts_with(':')) return false;
-  text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), url.port);
-  return error == std::errc{} && end == text.data() + text.size() && url.port != 0;
-}
-
 }  // namespace
+
+Result<HostAndPort> HostAndPort::parse(std::string_view text) {
+  const auto refused = [](const char* why) { return make_error(ErrorCode::invalid_argument, "{}", why); };
+  const bool is_bracketed = text.starts_with('[');
+  const std::size_t end = is_bracketed ? text.find(']') : std::min(text.find(':'), text.size());
+  if (end == std::string_view::npos) return refused("no host in it");
+  const std::string_view host = text.substr(is_bracketed ? 1 : 0, end - (is_bracketed ? 1 : 0));
+  if (host.empty() || host.size() > kMaxHostBytes) return refused("no host in it");
+  if (!std::all_of(host.begin(), host.end(), is_bracketed ? is_ipv6_character : is_host_character))
+    return refused("not a host");
+  // A name needs no brackets.
+  if (is_bracketed && host.find(':') == std::string_view::npos) return refused("not a host");
+  HostAndPort parts{.host = std::string(host), .port = std::nullopt};
+  text.remove_prefix(end + (is_bracketed ? 1 : 0));
+  if (text.empty()) return parts;
+  if (!text.starts_with(':')) return refused("no host in it");
+  const auto [last, error] =
+      std::from_chars(text.data() + 1, text.data() + text.size(), parts.port.emplace());
+  if (error == std::errc{} && last == text.data() + text.size() && *parts.port != 0) return parts;
+  return refused("the port must be 1 to 65535");
+}
 
 Result<Url> Url::parse(std::string_view text) {
   Url url;
@@ -63,7 +64,10 @@ Result<Url> Url::parse(std::string_view text) {
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
   if (authority.find('@') != std::string_view::npos)
     return make_error(ErrorCode::invalid_argument, "read URL: user names in URLs are not supported");
-  if (!read_authority(authority, url)) return url_error(text, "not a host and port");
+  auto place = HostAndPort::parse(authority);
+  if (!place) return url_error(text, "not a host and port");
+  url.host = std::move(place->host);
+  if (place->port) url.port = *place->port;
   rest.remove_prefix(authority.size());
   rest = rest.substr(0, rest.find('#'));
   if (!std::all_of(rest.begin(), rest.end(), is_visible)) return url_error(text, "not a path");

@@ -1,12 +1,22 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
 
 namespace ddprof {
+
+// "host", "host:port", "[::1]:port": what every address of a server comes down to.
+struct HostAndPort {
+  std::string host;  // without the brackets of an IPv6 address
+  std::optional<std::uint16_t> port;
+
+  // The message of an error is why not, without the text.
+  static Result<HostAndPort> parse(std::string_view text);
+};
 
 // An http or https address, in the parts that a request needs. Made by parse() it holds nothing that could
 // break out of a request line.

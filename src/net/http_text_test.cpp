@@ -1,4 +1,4 @@
-#include "export/percent_code.hpp"
+#include "net/http_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,15 @@ TEST(PercentCode, DecodesWhatItEncoded) {
 TEST(PercentCode, RefusesAPercentSignWithoutTwoDigits) {
   for (const char* text : {"%", "%2", "a%", "%g0", "%0g", "%-1", "% 1"})
     EXPECT_EQ(percent_decoded(text), std::nullopt) << text;
+}
+
+// The examples of RFC 7617, and lengths of each remainder, as coreutils' base64 writes them.
+TEST(BasicAuth, IsBase64OfUserAndPassword) {
+  EXPECT_EQ(basic_auth("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+  EXPECT_EQ(basic_auth("test", "123\xc2\xa3"), "Basic dGVzdDoxMjPCow==");
+  EXPECT_EQ(basic_auth("", ""), "Basic Og==");
+  EXPECT_EQ(basic_auth("a", ""), "Basic YTo=");
+  EXPECT_EQ(basic_auth("a", "b"), "Basic YTpi");
 }
 
 }  // namespace
