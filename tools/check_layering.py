@@ -2,7 +2,7 @@
 """Holds every #include to the dependencies that its module declares in CMake, and the declarations to the levels.
 
 A module is a directory with a ddprof_module(NAME DEPENDS ...) call. An include of another module's header must be
-declared, and a declared dependency must sit on a lower level. Tests may also use what TEST_DEPENDS declares.
+declared, and a declared dependency must be used and sit on a lower level. Tests may also use what TEST_DEPENDS declares.
 """
 import pathlib
 import re
@@ -13,7 +13,7 @@ SRC = ROOT / "src"
 
 LEVELS = {
     "wire": 0, "base": 0,
-    "elf": 1, "encode_proto": 1, "net": 1,
+    "elf": 1, "proto": 1, "net": 1,
     "unwind": 2, "symbol_dwarf": 2, "symbol": 2, "process": 2, "profile": 2,
     "collect": 3, "collect_bpf": 3, "collect_perf": 3, "collect_replay": 3, "collect_engines": 3, "encode": 3, "unwind_oracle": 3, "debugfile": 3,
     "import": 4, "report": 4, "export": 4,
@@ -21,12 +21,10 @@ LEVELS = {
     "runtime": 6, "doctor": 6,
     "cli": 7,
 }
-# An engine is a folder of collect, one step above the interface that it implements, and below the table of engines; the reader of debug information is a
-# folder of symbol, one step below the names that are made of it.
+# An engine is a folder of collect, one step above the interface that it implements, and below the table of engines.
 WITHIN_LEVEL = {
     ("collect_perf", "collect"), ("collect_perf", "collect_bpf"), ("collect_replay", "collect"),
     ("collect_engines", "collect"), ("collect_engines", "collect_perf"), ("collect_engines", "collect_replay"),
-    ("symbol", "symbol_dwarf"),
 }
 # What no other module than these may depend on. (Tests may.)
 LEAVES = {"import": {"cli"}}
@@ -58,7 +56,7 @@ def declared_modules():
 def main():
     modules = declared_modules()
     by_folder = {folder: name for folder, (name, _, _) in modules.items()}
-    problems = []
+    problems, used = [], {name: set() for name in by_folder.values()}
     for folder, (name, depends, _) in modules.items():
         if name not in LEVELS:
             problems.append(f"src/{folder}/CMakeLists.txt: module {name} has no level in tools/check_layering.py")
@@ -86,10 +84,15 @@ def main():
             if not include:
                 continue
             target = by_folder.get(include.group(1))
+            if not is_test:
+                used[name].add(target)
             if target is None:
                 problems.append(f"{source.relative_to(ROOT)}:{number}: include of unknown module {include.group(1)}")
             elif target not in allowed:
                 problems.append(f"{source.relative_to(ROOT)}:{number}: {name} does not declare a dependency on {target}")
+    for folder, (name, depends, _) in modules.items():
+        for dependency in sorted(depends - used[name]):
+            problems.append(f"src/{folder}/CMakeLists.txt: {name} declares a dependency on {dependency} and includes nothing of it")
     for problem in problems:
         print(problem)
     print(f"layering: {len(modules)} modules, {len(problems)} problems")

@@ -1,9 +1,10 @@
-#include "cli/agent_choice.hpp"
+#include "cli/option_rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/option_fixture.hpp"
+#include "export/peers.hpp"
 
 namespace ddprof {
 namespace {

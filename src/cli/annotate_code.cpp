@@ -1,4 +1,4 @@
-#include "cli/annotate_code.hpp"
+#include "cli/annotation.hpp"
 
 #include <algorithm>
 #include <map>
@@ -6,8 +6,7 @@
 #include <tuple>
 
 #include "cli/disassembler.hpp"
-#include "cli/mapped_code.hpp"
-#include "report/lines.hpp"
+#include "report/tables.hpp"
 #include "symbol/demangle.hpp"
 
 namespace ddprof {

@@ -1,4 +1,4 @@
-#include "cli/annotate_code.hpp"
+#include "cli/annotation.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,6 @@
 #include <memory>
 
 #include "cli/disassembler.hpp"
-#include "cli/mapped_code.hpp"
 #include "cli/report_fixture.hpp"
 
 // This program annotates a function of its own; binutils says what is there.

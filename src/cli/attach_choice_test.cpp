@@ -1,4 +1,4 @@
-#include "cli/attach_choice.hpp"
+#include "cli/option_rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "cli/command_table.hpp"
-#include "cli/option_description.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
 

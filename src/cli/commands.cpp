@@ -2,27 +2,27 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <string>
+#include <utility>
 
 #include "base/output_file.hpp"
-#include "cli/attach_choice.hpp"
 #include "cli/command_table.hpp"
 #include "cli/completion.hpp"
 #include "cli/config_file.hpp"
-#include "cli/convert.hpp"
-#include "cli/destinations.hpp"
-#include "cli/doctor_command.hpp"
-#include "cli/found_agent.hpp"
 #include "cli/help.hpp"
 #include "cli/journal.hpp"
-#include "cli/list.hpp"
-#include "cli/man_page.hpp"
+#include "cli/option_rules.hpp"
 #include "cli/profiling_request.hpp"
-#include "cli/report_command.hpp"
 #include "cli/show_config.hpp"
+#include "cli/stored_profiles.hpp"
 #include "cli/terminal.hpp"
-#include "cli/upload_peers.hpp"
+#include "cli/user_folder.hpp"
+#include "encode/output_format.hpp"
+#include "export/destinations.hpp"
+#include "profile/profile_view.hpp"
 #include "runtime/call_apart.hpp"
 #include "runtime/program.hpp"
 #include "runtime/recorder.hpp"
@@ -30,6 +30,36 @@
 #include "runtime/wrapper.hpp"
 
 namespace ddprof {
+
+namespace {
+
+Result<OutputFormat> wanted_format(const Options& options) {
+  return options.to.empty() ? output_format(options.files[1]) : output_format_by_name(options.to);
+}
+
+Result<void> write_converted(const std::string& path, const std::string& content) {
+  if (path != "-") return write_output(path, content);
+  const bool is_written =
+      std::fwrite(content.data(), 1, content.size(), stdout) == content.size() && std::fflush(stdout) == 0;
+  return is_written ? Result<void>() : errno_error(errno, "write standard output");
+}
+
+Result<void> convert_file(const Options& options) {
+  // A format that does not exist is said before a large file is read.
+  const OutputFormat format = TRY(wanted_format(options));
+  const Profile profile = TRY(load_profile(options.files[0]));
+  const std::string content = TRY(encode(profile, format));
+  return write_converted(options.files[1], content);
+}
+
+}  // namespace
+
+int convert(const Options& options) {
+  const auto converted = convert_file(options);
+  if (converted) return 0;
+  say_error(converted.error());
+  return 1;
+}
 
 namespace {
 
@@ -72,16 +102,17 @@ Result<void> write_captured_config(const Options& options) {
 constexpr std::chrono::milliseconds kPlacePatience(2000);
 
 // What the user has to correct, before anything is started.
-Result<void> check_places(const Options& options, const std::string& directory) {
-  const auto checked = ask_file_system(kPlacePatience, [&] { return check_output(options, directory); });
-  if (!checked) return does_not_answer("write " + (options.output.empty() ? directory : options.output));
+Result<void> check_places(const Options& options) {
+  const auto checked = ask_file_system(kPlacePatience, [&] { return check_output(options); });
+  if (!checked)
+    return does_not_answer("write " + (options.output.empty() ? options.working_directory : options.output));
   if (!*checked) return checked->error();
-  return Journal(options, directory).check();
+  return Journal(options, options.working_directory).check();
 }
 
 // Without a spool on a file system that hangs.
-Options with_possible_spool(Options options, const std::string& directory) {
-  const auto checked = ask_file_system(kPlacePatience, [&] { return check_spool(options, directory); });
+Options with_possible_spool(Options options) {
+  const auto checked = ask_file_system(kPlacePatience, [&] { return check_spool(options); });
   if (checked && (checked->ok() || checked->error().code != ErrorCode::exhausted)) return options;
   say_error(with_hint(checked ? checked->error() : does_not_answer("open the folder of requests that wait"),
                       "--spool-dir DIR; until then, what cannot be delivered is lost"));
@@ -90,12 +121,21 @@ Options with_possible_spool(Options options, const std::string& directory) {
 }
 
 // A service that is wrapped runs without the log that it cannot have.
-Options with_possible_log(Options options, const std::string& directory) {
-  auto possible = Journal(options, directory).check();
+Options with_possible_log(Options options) {
+  auto possible = Journal(options, options.working_directory).check();
   if (possible) return options;
   possible.error().message += "; the log goes to standard error";
   say_error(possible.error());
   options.log_mode = "stderr";
+  return options;
+}
+
+// What destinations need to know of where ddprof was started, and on what.
+Options with_surroundings(Options options) {
+  options.working_directory = working_directory();
+  options.state_folder = user_folder("XDG_STATE_HOME", ".local/state");
+  options.target_name = options.global ? "host" : options.attached.name;
+  if (!options.program.empty()) options.target_name = base_name(options.program.front());
   return options;
 }
 
@@ -105,8 +145,7 @@ int run_profiling(const Options& given) {
   if (!given.enable && has_program) return exec_unprofiled(given);
   if (!given.enable) return 0;
   say_warnings(given);
-  const std::string directory = working_directory();
-  Options options = given;
+  Options options = with_surroundings(given);
   const auto settled = settle_output(options);
   if (!settled && has_program) {
     Error error = settled.error();
@@ -119,12 +158,12 @@ int run_profiling(const Options& given) {
     return kExitUsage;
   }
   if (options.command == Command::wrap) {
-    options = with_possible_log(options, directory);
-  } else if (auto possible = check_places(options, directory); !possible) {
+    options = with_possible_log(options);
+  } else if (auto possible = check_places(options); !possible) {
     say_error(possible.error());
     return kExitUsage;
   } else {
-    options = with_possible_spool(options, directory);
+    options = with_possible_spool(options);
   }
   ProfilingRequest request = make_profiling_request(options);
   if (options.command == Command::wrap) return run_wrapped(options.program, std::move(request));

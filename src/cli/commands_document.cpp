@@ -2,7 +2,7 @@
 
 #include "cli/command_table.hpp"
 #include "cli/help.hpp"
-#include "cli/option_description.hpp"
+#include "cli/option_value.hpp"
 
 namespace ddprof {
 

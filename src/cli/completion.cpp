@@ -4,8 +4,7 @@
 #include <array>
 
 #include "base/nearest.hpp"
-#include "cli/completion_data.hpp"
-#include "cli/option_description.hpp"
+#include "cli/option_value.hpp"
 #include "collect/event_table.hpp"
 
 namespace ddprof {

@@ -1,4 +1,4 @@
-#include "cli/completion_data.hpp"
+#include "cli/completion.hpp"
 #include "encode/output_format.hpp"
 
 namespace ddprof {

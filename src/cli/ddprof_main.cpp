@@ -8,7 +8,6 @@
 #include "cli/commands.hpp"
 #include "cli/option_parser.hpp"
 #include "cli/profiling_request.hpp"
-#include "cli/secret_arguments.hpp"
 #include "runtime/privileges.hpp"
 #include "runtime/program.hpp"
 #include "runtime/standard_streams.hpp"

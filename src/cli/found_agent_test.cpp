@@ -1,12 +1,12 @@
-#include "cli/found_agent.hpp"
+#include "cli/option_rules.hpp"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "base/unique_fd.hpp"
-#include "cli/agent_choice.hpp"
 #include "cli/option_fixture.hpp"
+#include "export/peers.hpp"
 
 namespace ddprof {
 namespace {

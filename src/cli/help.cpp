@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/command_table.hpp"
-#include "cli/option_description.hpp"
+#include "cli/option_value.hpp"
 #include "encode/display_text.hpp"
 
 namespace ddprof {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/option_table.hpp"
+#include "cli/options.hpp"
 
 namespace ddprof {
 
@@ -24,5 +25,8 @@ namespace ddprof {
 
 // -v
 [[nodiscard]] std::string version_text();
+
+// --help-man: ddprof(1), or after a command ddprof-COMMAND(1), in the macros of man(7).
+[[nodiscard]] std::string man_page(Command command);
 
 }  // namespace ddprof

@@ -6,8 +6,7 @@
 #include <algorithm>
 
 #include "cli/command_table.hpp"
-#include "cli/golden_file.hpp"
-#include "cli/option_description.hpp"
+#include "cli/golden_fixture.hpp"
 #include "cli/option_fixture.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"

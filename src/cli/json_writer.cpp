@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "encode/json_text.hpp"
+#include "encode/escaped_text.hpp"
 
 namespace ddprof {
 

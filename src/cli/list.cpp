@@ -1,4 +1,4 @@
-#include "cli/list.hpp"
+#include "cli/commands.hpp"
 
 #include <fmt/format.h>
 
@@ -9,10 +9,8 @@
 #include <vector>
 
 #include "cli/json_writer.hpp"
-#include "cli/kept_profiles.hpp"
-#include "cli/pager.hpp"
 #include "cli/profiling_request.hpp"
-#include "cli/report_command.hpp"
+#include "cli/stored_profiles.hpp"
 #include "cli/terminal.hpp"
 #include "encode/display_text.hpp"
 #include "encode/human_value.hpp"

@@ -1,4 +1,4 @@
-#include "cli/man_page.hpp"
+#include "cli/help.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -6,7 +6,7 @@
 
 #include "cli/command_table.hpp"
 #include "cli/commands.hpp"
-#include "cli/option_description.hpp"
+#include "cli/option_value.hpp"
 #include "encode/display_text.hpp"
 #include "runtime/program.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/man_page.hpp"
+#include "cli/help.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "cli/command_table.hpp"
-#include "cli/help.hpp"
 #include "cli/option_table.hpp"
 
 namespace ddprof {

@@ -1,4 +1,4 @@
-#include "cli/moment.hpp"
+#include "cli/stored_profiles.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 #include "cli/option_parser.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "cli/command_table.hpp"
 #include "cli/command_words.hpp"
@@ -114,6 +115,7 @@ Result<Options> parse_options(std::span<const char* const> args, const Environme
   Options options;
   options.origins.resize(option_table().size());
   options.command = words.command;
+  options.is_recording = words.command == Command::record;
   options.topic = words.topic;
   if (is_help(words.command)) return options;  // help is there even when the configuration is broken
 
@@ -174,6 +176,16 @@ std::optional<Options> unprofiled_options(std::span<const char* const> args,
         return assignment.option == find_option("pid") || assignment.option == find_option("global");
       });
   return has_other_target ? std::nullopt : std::optional(std::move(options));
+}
+
+void hide_secret_arguments(std::span<char* const> args) {
+  const std::vector<const char*> readable(args.begin(), args.end());
+  const auto words = split_command_words(readable);
+  if (!words) return;  // a misspelled option is an error, and nothing runs on
+  for (const std::string_view secret : words->secrets) {
+    // They are views of the arguments, which belong to the process.
+    std::fill_n(const_cast<char*>(secret.data()), secret.size(), '*');
+  }
 }
 
 }  // namespace ddprof

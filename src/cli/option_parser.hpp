@@ -28,4 +28,8 @@ Result<Options> parse_options(std::span<const char* const> args, const Environme
 std::optional<Options> unprofiled_options(std::span<const char* const> args,
                                           const EnvironmentLookup& environment, const FileReader& read_file);
 
+// Overwrites the values of secret options in the arguments, which must have been read already: every user of
+// the machine sees them in /proc/PID/cmdline, also those of our children.
+void hide_secret_arguments(std::span<char* const> args);
+
 }  // namespace ddprof

@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <string_view>
 
-#include "cli/attach_choice.hpp"
 #include "cli/completion.hpp"
-#include "cli/intake_rules.hpp"
 #include "cli/option_table.hpp"
-#include "cli/otlp_choice.hpp"
-#include "cli/pyroscope_choice.hpp"
 #include "export/addresses.hpp"
-#include "export/datadog_tags.hpp"
+#include "export/datadog_body.hpp"
 #include "net/tls.hpp"
 #include "process/process_filter.hpp"
 
@@ -224,7 +220,7 @@ Result<void> check_agent_url(Options& options) {
 }
 
 // One that was typed must be right. With a wrong one in the environment the program runs all the same,
-// and no upload trusts anybody in its place.
+// and no upload trusts other authorities in its place.
 Result<void> check_ca_file(Options& options) {
   if (options.ca_file.empty()) return {};
   auto checked = check_certificate_file(options.ca_file);

@@ -22,7 +22,7 @@ std::string events_of(const Options& options) {
   return text;
 }
 
-std::string events_of(const std::vector<const char*>& args) { return events_of(parsed(args)); }
+std::string events_with(const std::vector<const char*>& args) { return events_of(parsed(args)); }
 
 TEST(OptionRules, WithoutEventsTheDefaultPresetIsProfiledAsFarAsThisVersionCan) {
   const Options wrapped = parsed({"x"});
@@ -73,15 +73,15 @@ TEST(OptionRules, WhatHasNoEffectIsSaidOnceWhereverItWasSet) {
 }
 
 TEST(OptionRules, APresetIsOnlyAddedToEventsWhenAskedFor) {
-  EXPECT_EQ(events_of({"-e", "hINST", "x"}), "hINST@99");
-  EXPECT_EQ(events_of({"-e", "hINST", "--preset", "cpu_only", "x"}), "hINST@99 sCPU@99");
-  EXPECT_EQ(events_of({"-e", "sCPU f=7", "--preset", "cpu_only", "x"}), "sCPU@7");
+  EXPECT_EQ(events_with({"-e", "hINST", "x"}), "hINST@99");
+  EXPECT_EQ(events_with({"-e", "hINST", "--preset", "cpu_only", "x"}), "hINST@99 sCPU@99");
+  EXPECT_EQ(events_with({"-e", "sCPU f=7", "--preset", "cpu_only", "x"}), "sCPU@7");
 }
 
 TEST(OptionRules, FrequencyIsShortForTheRateOfCpuTime) {
-  EXPECT_EQ(events_of({"-F", "199", "x"}), "sCPU@199");
-  EXPECT_EQ(events_of({"-F", "199", "-e", "sCPU; sPF", "x"}), "sCPU@199 sPF@99");
-  EXPECT_EQ(events_of({"-F", "199", "-e", "sCPU p=5", "x"}), "sCPU@199");
+  EXPECT_EQ(events_with({"-F", "199", "x"}), "sCPU@199");
+  EXPECT_EQ(events_with({"-F", "199", "-e", "sCPU; sPF", "x"}), "sCPU@199 sPF@99");
+  EXPECT_EQ(events_with({"-F", "199", "-e", "sCPU p=5", "x"}), "sCPU@199");
   const Error error = failure({"-F", "199", "-e", "hINST", "x"});
   EXPECT_THAT(error.message, HasSubstr("not among the events"));
   EXPECT_THAT(error.hint, HasSubstr("f=199"));

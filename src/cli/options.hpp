@@ -8,8 +8,7 @@
 
 #include "base/ids.hpp"
 #include "collect/event_spec.hpp"
-#include "export/addresses.hpp"
-#include "export/datadog_forms.hpp"
+#include "export/destination_options.hpp"
 
 namespace ddprof {
 
@@ -67,17 +66,16 @@ struct AttachChoice {
 
 // Every setting with its effective value. The defaults here are the defaults of the option table: a
 // default-made Options is what parsing nothing yields. Plain values; where each came from is in `origins`.
-struct Options {
+struct Options : DestinationOptions {
   Command command = Command::help;
   std::vector<std::string> program;  // wrap and record: the program and its arguments, untouched
   std::vector<std::string> files;    // report: what to read; convert: what to read and what to write
   Command topic = Command::wrap;     // help: of this command
 
   // Target
-  std::vector<std::string> pids;  // as given: "12,34", "name:nginx"; see AttachChoice
-  std::string container;          // of which all processes are attached to
-  bool children = true;           // also of what these have started and will start
-  bool global = false;
+  std::vector<std::string> pids;              // as given: "12,34", "name:nginx"; see AttachChoice
+  std::string container;                      // of which all processes are attached to
+  bool children = true;                       // also of what these have started and will start
   std::vector<std::string> include, exclude;  // with -g: conditions on processes, see ProcessCondition
   std::int64_t maximum_pids = 100;            // -1: no limit
   std::string switch_user;
@@ -97,42 +95,14 @@ struct Options {
   bool reorder_events = true;
 
   // Output
-  std::string output;              // empty: the command's own default name
-  std::string debug_pprof_prefix;  // also write each period's profile as PREFIX….pprof
   bool show_samples = false;
   bool quiet = false;
   std::string log_mode = "stderr";  // stdout, stderr, syslog, disabled or a file
   LogLevel log_level = LogLevel::notice;
 
-  // Identity and upload
-  std::string service;  // empty with -p: the name of the process
-  std::string environment;
-  std::string service_version;
-  std::string tags;
-  std::string runtime_id;
-  std::string url;
-  std::string host = "localhost";
-  std::int64_t port = 8126;
-  std::string api_key;
-  bool agentless = false;
-  std::string site = std::string(kUsualSite);
-  IntakeFormat intake_format = IntakeFormat::version_4;
-  std::string otlp_endpoint;
-  std::string otlp_profiles_endpoint;  // the whole address; stronger than the other
-  std::string otlp_headers;
-  std::string otlp_protocol = "http/protobuf", otlp_compression = "gzip", otlp_certificate;
-  std::string pyroscope_url;
-  std::string pyroscope_user, pyroscope_password, pyroscope_tenant;
-  std::string ca_file;
-  std::string spool_dir;  // empty: in the user's state directory
-  std::int64_t spool_mib = 100;
-  std::int64_t spool_hours = 24;
+  // Upload, beside where to
   std::int64_t exit_timeout_seconds = 5;
-  bool do_export = true;
   bool find_agent = true;
-  bool split_services = true;
-  bool remote_symbolization = false;
-  std::int64_t upload_period_seconds = 59;
   std::optional<std::int64_t> period_seconds;        // already applied to upload_period_seconds
   std::optional<std::int64_t> cpu_duration_seconds;  // of each period; none: all of it
   std::int64_t worker_period = 240;
@@ -176,8 +146,7 @@ struct Options {
   // What the settings mean together.
   AttachChoice attached;  // known when profiling begins
   std::vector<EventSpec>
-      events;                   // from event_texts, else from the preset; never empty for a profiling command
-  bool samples_kernel = false;  // known once the events are open
+      events;  // from event_texts, else from the preset; never empty for a profiling command
   std::vector<std::string> warnings;  // one line each, before anything runs: what was typed in vain
   std::vector<std::string> notices;   // one line each, to be said once: a setting that was left alone
   std::vector<std::string> remarks;   // the same, for the summary only: what holds at every start

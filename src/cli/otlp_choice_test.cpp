@@ -1,10 +1,11 @@
-#include "cli/otlp_choice.hpp"
+#include "cli/option_rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/option_fixture.hpp"
 #include "cli/show_config.hpp"
+#include "export/peers.hpp"
 
 namespace ddprof {
 namespace {

@@ -1,10 +1,11 @@
-#include "cli/pyroscope_choice.hpp"
+#include "cli/option_rules.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/option_fixture.hpp"
 #include "cli/show_config.hpp"
+#include "export/peers.hpp"
 
 namespace ddprof {
 namespace {
@@ -36,10 +37,10 @@ TEST(PyroscopeChoice, NamesTheServiceAndItsTags) {
   const Options options = parsed({"--pyroscope-url", "http://p:4040", "-S", "shop", "-E", "prod", "-V", "1.2",
                                   "-T", "team:a b,x-y:1", "x"});
   const Batch batch = Batch::of({}, 0);
-  const auto parcel = pyroscope_peer_of("http://p:4040", options, "x", {}).pack(batch).at(0);
-  ASSERT_TRUE(parcel.ok());
-  EXPECT_THAT(parcel->query, testing::StartsWith("name=shop%7Benv%3Dprod%2Cversion%3D1.2%2Chost%3D"));
-  EXPECT_THAT(parcel->query, HasSubstr("%2Cteam%3Da%20b%2Cx_y%3D1%7D&from="));
+  const auto request = pyroscope_peer_of("http://p:4040", options, "x", {}).pack(batch).at(0);
+  ASSERT_TRUE(request.ok());
+  EXPECT_THAT(request->query, testing::StartsWith("name=shop%7Benv%3Dprod%2Cversion%3D1.2%2Chost%3D"));
+  EXPECT_THAT(request->query, HasSubstr("%2Cteam%3Da%20b%2Cx_y%3D1%7D&from="));
 }
 
 TEST(PyroscopeChoice, ShowsNoPassword) {

@@ -32,4 +32,8 @@ struct ReportOptions {
 // have.
 Result<std::string> render_report(const Profile& profile, const ReportOptions& options = {});
 
+// What a report begins with and a recording ends with, as text: the headline, and below it who pays. Empty
+// when nothing can be said.
+std::string answer_text(const Profile& profile, std::size_t width, bool color);
+
 }  // namespace ddprof

@@ -1,4 +1,4 @@
-#include "cli/report_command.hpp"
+#include "cli/commands.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -7,11 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/moment.hpp"
 #include "cli/option_table.hpp"
-#include "cli/pager.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/report.hpp"
+#include "cli/stored_profiles.hpp"
 #include "cli/terminal.hpp"
 #include "cli/user_folder.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/report.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {

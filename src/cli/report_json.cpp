@@ -4,8 +4,6 @@
 
 #include "cli/json_writer.hpp"
 #include "report/hot_paths.hpp"
-#include "report/lines.hpp"
-#include "report/modules.hpp"
 #include "report/tables.hpp"
 
 namespace ddprof {

@@ -5,7 +5,7 @@
 
 #include "cli/annotation.hpp"
 #include "cli/report.hpp"
-#include "cli/report_calls.hpp"
+#include "cli/report_sections.hpp"
 #include "report/headline.hpp"
 #include "report/view.hpp"
 

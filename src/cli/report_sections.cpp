@@ -6,11 +6,12 @@
 #include <iterator>
 #include <numeric>
 
+#include "cli/annotation.hpp"
 #include "encode/display_text.hpp"
 #include "encode/human_value.hpp"
 #include "report/hot_paths.hpp"
-#include "report/modules.hpp"
 #include "report/own_code.hpp"
+#include "report/tables.hpp"
 
 namespace ddprof {
 
@@ -255,6 +256,90 @@ void write_notes(ReportPage& page, const ReportView& view, const ReportScale& sc
   page.heading("Notes");
   if (!scale.is_long) return page.paragraph(fmt::format("{}", fmt::join(notes, "; ")));
   for (std::string_view note : notes) page.line(fit(note, page.width()));
+}
+
+namespace {
+
+constexpr std::int64_t kSmallestPart = 100;  // of the function: one percent
+
+}  // namespace
+
+Result<std::vector<CallTree>> call_trees(const ReportView& view, const std::string& name,
+                                         PathDirection direction) {
+  const std::string_view option = direction == PathDirection::callers ? "--callers" : "--callees";
+  std::vector<CallTree> trees;
+  for (const SumRow& function : TRY(find_functions(view, function_tables(view), name, option))) {
+    const std::int64_t least = size_of_value(function.sum.total) / kSmallestPart;
+    trees.push_back({function, direction, paths_from(view, function.id, direction, least)});
+  }
+  return trees;
+}
+
+void write_call_tree(ReportPage& page, const ReportView& view, const CallTree& tree, std::size_t most_lines) {
+  const bool is_up = tree.direction == PathDirection::callers;
+  const NamedFrame& frame = view.frames[tree.function.id];
+  const std::string_view what = is_up ? "What calls " : "What is called by ";
+  page.heading(fmt::format("{}{}", what, fit_name(frame.name, page.width() - display_width(what))));
+  const StackSum& sum = tree.function.sum;
+  page.paragraph(fmt::format("self {} ({}), total {} ({})", human_value(sum.self, view.unit),
+                             human_percent(sum.self, view.left.size), human_value(sum.total, view.unit),
+                             human_percent(sum.total, view.left.size)));
+  write_path_lines(page, folded(tree.paths, most_lines), is_up ? kCallerArrow : "→");
+}
+
+namespace {
+
+constexpr std::size_t kBuildIdWidth = 12;  // as git shortens: enough to compare by eye
+
+}  // namespace
+
+void write_modules(ReportPage& page, const ReportView& view) {
+  const std::vector<ModuleRow> rows = module_rows(view);
+  page.heading(fmt::format("Modules by {}", view.type));
+  std::size_t path_width = display_width("module"), names_width = display_width("names from");
+  for (const ModuleRow& row : rows) {
+    path_width = std::max(path_width, display_width(printable(row.path)));
+    names_width = std::max(names_width, display_width(printable(row.names)));
+  }
+  const std::size_t room = page.width() - 2 * page.amount_width() - 6;
+  // Paths give way first: both of their ends tell what is meant.
+  names_width = std::min(names_width, room / 2);
+  path_width = std::min(path_width, room - names_width);
+  const bool with_build_id = path_width + names_width + 2 + kBuildIdWidth <= room;
+  page.line(page.amount_titles() + "  " + left_aligned("module", path_width) + "  " +
+            left_aligned("names from", names_width) + (with_build_id ? "  build id" : ""));
+  for (const ModuleRow& row : rows) {
+    page.line(page.amount(row.sum.self) + "  " + page.amount(row.sum.total) + "  " +
+              left_aligned(fit(row.path, path_width), path_width) + "  " +
+              left_aligned(fit(row.names, names_width), names_width) +
+              (with_build_id ? "  " + printable(row.build_id.substr(0, kBuildIdWidth)) : ""));
+  }
+}
+
+void write_lines(ReportPage& page, const ReportView& view, std::size_t top) {
+  const LineTable table = line_table(view);
+  page.heading(fmt::format("Lines by {}", view.type));
+  if (table.rows.empty()) return page.line("The profile has no source lines.");
+  const auto shown = std::span(table.rows).first(std::min(top, table.rows.size()));
+  const auto place_of = [&](const LineRow& row) { return place(view.profile.text(row.file), row.line); };
+  std::size_t place_width = display_width("line");
+  for (const LineRow& row : shown)
+    place_width = std::max(place_width, display_width(printable(place_of(row))));
+  const std::size_t room = page.width() - 2 * page.amount_width() - 6;
+  place_width = std::min(place_width, room * 2 / 3);
+  page.line(page.amount_titles() + "  " + left_aligned("line", place_width) + "  function");
+  for (const LineRow& row : shown) {
+    page.line(page.amount(row.sum.self) + "  " + page.amount(row.sum.total) + "  " +
+              left_aligned(fit(place_of(row), place_width), place_width) + "  " +
+              fit_name(view.frames[row.frame].name, room - place_width));
+  }
+  std::int64_t rest = 0;
+  for (const LineRow& row : std::span(table.rows).subspan(shown.size()))
+    rest = saturating_add(rest, row.sum.self);
+  if (shown.size() < table.rows.size())
+    page.line(page.amount(rest) + "  … " +
+              plural(table.rows.size() - shown.size(), "more line", "more lines"));
+  if (table.unknown != 0) page.line(page.amount(table.unknown) + "  in code of unknown lines");
 }
 
 }  // namespace ddprof

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/result.hpp"
 #include "cli/report_page.hpp"
 #include "report/hot_paths.hpp"
 #include "report/tables.hpp"
@@ -47,5 +50,22 @@ inline constexpr std::string_view kCallerArrow = "←";
 
 // Lines of a tree of calls.
 void write_path_lines(ReportPage& page, std::span<const PathLine> lines, std::string_view arrow);
+
+// What calls one function, or what it calls.
+struct CallTree {
+  SumRow function;
+  PathDirection direction = PathDirection::callers;
+  std::vector<PathLine> paths;  // the function itself is their root
+};
+
+// --callers and --callees; one tree for each function of the name, see find_functions.
+Result<std::vector<CallTree>> call_trees(const ReportView& view, const std::string& name,
+                                         PathDirection direction);
+
+void write_call_tree(ReportPage& page, const ReportView& view, const CallTree& tree, std::size_t most_lines);
+
+// The tables that replace the usual sections: --modules and --lines.
+void write_modules(ReportPage& page, const ReportView& view);
+void write_lines(ReportPage& page, const ReportView& view, std::size_t top);
 
 }  // namespace ddprof

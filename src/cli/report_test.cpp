@@ -7,7 +7,7 @@
 #include <limits>
 #include <sstream>
 
-#include "cli/golden_file.hpp"
+#include "cli/golden_fixture.hpp"
 #include "cli/report_fixture.hpp"
 #include "encode/display_text.hpp"
 #include "encode/human_value.hpp"

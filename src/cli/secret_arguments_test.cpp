@@ -1,4 +1,4 @@
-#include "cli/secret_arguments.hpp"
+#include "cli/option_parser.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "cli/attach_choice.hpp"
+#include "cli/option_rules.hpp"
 #include "cli/option_table.hpp"
 #include "cli/option_value.hpp"
 #include "cli/user_folder.hpp"

@@ -36,4 +36,8 @@ void say_text(std::string_view text, std::string_view before = "");
 // See no-color.org.
 [[nodiscard]] bool wants_color(int fd = STDOUT_FILENO);
 
+// Writes to standard output; on a terminal that is too short for it, through $PAGER (less, where there is
+// one). The exit status to end with.
+int page_output(const std::string& text);
+
 }  // namespace ddprof

@@ -1,10 +1,11 @@
-#include "cli/upload_peers.hpp"
+#include "cli/option_rules.hpp"
 
 #include <gtest/gtest.h>
 
 #include "cli/option_fixture.hpp"
 #include "cli/option_table.hpp"
 #include "cli/show_config.hpp"
+#include "export/peers.hpp"
 
 namespace ddprof {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "base/build_id.hpp"
 #include "debugfile/debug_file_finder.hpp"
-#include "debugfile/debug_image.hpp"
 #include "elf/elf_file.hpp"
 #include "symbol/dwarf/debug_info.hpp"
 

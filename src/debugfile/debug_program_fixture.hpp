@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/scratch_fixture.hpp"
-#include "debugfile/debug_image.hpp"
+#include "debugfile/debug_file_finder.hpp"
 #include "elf/elf_file.hpp"
 
 namespace ddprof {

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "base/unique_fd.hpp"
-#include "export/agent_owner.hpp"
+#include "export/local_agent.hpp"
 #include "net/http_client.hpp"
 
 namespace ddprof {

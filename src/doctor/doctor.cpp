@@ -8,7 +8,7 @@
 #include "collect/machine.hpp"
 #include "doctor/agent_check.hpp"
 #include "doctor/place_checks.hpp"
-#include "export/agent_owner.hpp"
+#include "export/local_agent.hpp"
 
 namespace ddprof {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "encode/pprof_sample.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 
 namespace ddprof {
 

@@ -8,7 +8,7 @@ namespace ddprof {
 
 // Text in columns of a terminal.
 
-// Names come from files that anybody may have written: control characters, which a terminal would obey, and
+// Names come from files of unknown origin: control characters, which a terminal would obey, and
 // bytes that are no UTF-8 become U+FFFD.
 std::string printable(std::string_view text);
 

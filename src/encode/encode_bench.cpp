@@ -8,12 +8,12 @@
 #include <new>
 #include <string>
 
+#include "encode/compression.hpp"
 #include "encode/datadog_profile.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
-#include "encode/zstd.hpp"
-#include "profile/hash.hpp"
-#include "profile/labels.hpp"
+#include "profile/dense_index.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 
 // How long the encoders take for 100,000 different stacks of 40 frames, and how much memory beyond the

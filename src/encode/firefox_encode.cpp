@@ -5,10 +5,10 @@
 #include <iterator>
 #include <vector>
 
+#include "encode/escaped_text.hpp"
 #include "encode/firefox_categories.hpp"
 #include "encode/firefox_tables.hpp"
 #include "encode/human_value.hpp"
-#include "encode/json_text.hpp"
 #include "encode/thread_samples.hpp"
 #include "encode/viewer_formats.hpp"
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "encode/escaped_text.hpp"
 #include "encode/firefox_categories.hpp"
-#include "encode/json_text.hpp"
 
 namespace ddprof {
 

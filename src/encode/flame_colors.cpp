@@ -11,8 +11,8 @@
 #include <tuple>
 #include <utility>
 
+#include "encode/escaped_text.hpp"
 #include "encode/firefox_categories.hpp"
-#include "encode/svg_text.hpp"
 
 namespace ddprof {
 

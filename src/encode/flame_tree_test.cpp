@@ -6,7 +6,6 @@
 
 #include <string>
 
-#include "encode/missed_values.hpp"
 #include "encode/profile_fixture.hpp"
 
 namespace ddprof {

@@ -1,27 +1,127 @@
-#include "encode/viewer_formats.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "encode/display_text.hpp"
+#include "encode/escaped_text.hpp"
 #include "encode/flame_colors.hpp"
-#include "encode/flame_table.hpp"
 #include "encode/flame_tree.hpp"
 #include "encode/human_value.hpp"
-#include "encode/json_text.hpp"
-#include "encode/missed_values.hpp"
-#include "encode/svg_text.hpp"
+#include "encode/viewer_formats.hpp"
 
 namespace ddprof {
 
 namespace {
+
+// A frame of the picture. All texts are clean.
+struct FlameFrame {
+  std::string name;
+  std::size_t module = 0;  // of FlameColors
+  std::string place;       // where the function begins: "shop.cpp:56"
+  std::string css_class;
+  bool is_process = false;
+};
+
+// The distinct frames of a tree. The picture is drawn from them, and the script gets them as a table.
+class FlameTable {
+ public:
+  FlameTable(const Profile& profile, const FlameTree& tree, const FlameColors& colors);
+
+  [[nodiscard]] const FlameFrame& of(const FlameNode& node) const { return frames_[index_[node.frame]]; }
+
+  // The arrays "frames" and "nodes" of the script's data, see flamegraph_svg.hpp.
+  void append_frames(std::string& out) const;
+  void append_nodes(std::string& out) const;
+
+ private:
+  const FlameTree& tree_;
+  std::vector<FlameFrame> frames_;
+  std::vector<std::uint32_t> index_;  // by FlameNode::frame
+};
+
+constexpr std::uint32_t kNotInTable = 0xffffffff;
+
+// Where each function begins, else a line of it.
+std::vector<std::string> places_of_frames(const Profile& profile, const FrameTable& table) {
+  std::vector<std::string> places(table.size());
+  for (std::uint32_t at = 0; at < profile.locations.size(); ++at) {
+    const auto frames = table.frames(at);
+    const std::vector<ProfileLine>& lines = profile.locations[at].lines;
+    for (std::size_t call = 0; call < lines.size(); ++call) {
+      const ProfileFunction& function = profile.functions[lines[call].function];
+      std::string& place = places[frames[call]];
+      if (!place.empty() || function.file == 0) continue;
+      const std::int64_t line = function.start_line > 0 ? function.start_line : lines[call].line;
+      place = profile.text(function.file);
+      if (line > 0) place += fmt::format(":{}", line);
+    }
+  }
+  return places;
+}
+
+FlameTable::FlameTable(const Profile& profile, const FlameTree& tree, const FlameColors& colors)
+    : tree_(tree) {
+  const std::vector<std::string> places = places_of_frames(profile, tree.frames());
+  for (const FlameNode& node : tree.nodes()) {
+    if (node.frame >= index_.size()) index_.resize(node.frame + 1, kNotInTable);
+    if (index_[node.frame] != kNotInTable) continue;
+    index_[node.frame] = static_cast<std::uint32_t>(frames_.size());
+    std::string name = clean_text(tree.name(node));
+    if (tree.is_process(node)) {
+      frames_.push_back({std::move(name), 0, {}, "process", true});
+      continue;
+    }
+    const std::size_t module = colors.module_of(node.frame);
+    const std::size_t shade = std::hash<std::string>{}(name) % FlameColors::kShades;
+    frames_.push_back(
+        {std::move(name), module, clean_text(places[node.frame]), FlameColors::css_class(module, shade)});
+  }
+}
+
+void FlameTable::append_frames(std::string& out) const {
+  append_json_array(out, frames_, [](std::string& text, const FlameFrame& frame) {
+    text += "\n[";
+    append_script_string(text, frame.name);
+    fmt::format_to(std::back_inserter(text), ",{},", frame.module);
+    append_script_string(text, frame.place);
+    fmt::format_to(std::back_inserter(text), ",\"{}\"{}]", frame.css_class, frame.is_process ? ",1" : "");
+  });
+}
+
+// What a node merges is written behind its children: until then it is on the stack as the node with this bit.
+void FlameTable::append_nodes(std::string& out) const {
+  constexpr std::uint32_t kMergedBit = 0x80000000;
+  std::vector<std::uint32_t> rest{0};
+  std::string_view comma;
+  out += '[';
+  while (!rest.empty()) {
+    const std::uint32_t number = rest.back();
+    rest.pop_back();
+    const FlameNode& node = tree_.nodes()[number & ~kMergedBit];
+    if ((number & kMergedBit) != 0) {
+      fmt::format_to(std::back_inserter(out), ",\n{},-1,{},{}", node.depth + 1, node.merged_value,
+                     node.merged);
+      continue;
+    }
+    const int inlined = node.inlined == 0 ? 0 : node.inlined == node.value ? 1 : 2;
+    fmt::format_to(std::back_inserter(out), "{}\n{},{},{},{}", comma, node.depth, index_[node.frame],
+                   node.value, inlined);
+    comma = ",";
+    if (node.merged > 0) rest.push_back(number | kMergedBit);
+    rest.insert(rest.end(), node.children.rbegin(), node.children.rend());
+  }
+  out += ']';
+}
 
 constexpr std::string_view kStyle =
 #include "encode/flamegraph_style.inc"

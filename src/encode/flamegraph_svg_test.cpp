@@ -7,9 +7,9 @@
 #include <boost/json/array.hpp>
 #include <map>
 
+#include "encode/escaped_text.hpp"
 #include "encode/flame_colors.hpp"
 #include "encode/profile_fixture.hpp"
-#include "encode/svg_text.hpp"
 #include "import/import_profile.hpp"
 #include "import/json_document.hpp"
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "encode/utf8.hpp"
-#include "profile/labels.hpp"
+#include "encode/escaped_text.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {

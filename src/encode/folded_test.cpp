@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "encode/escaped_text.hpp"
 #include "encode/output_format.hpp"
 #include "encode/profile_fixture.hpp"
-#include "encode/utf8.hpp"
 #include "import/foreign_formats.hpp"
 
 namespace ddprof {

@@ -1,4 +1,4 @@
-#include "encode/gzip.hpp"
+#include "encode/compression.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,15 +3,48 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <protozero/pbf_writer.hpp>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
-#include "encode/otlp_attribute.hpp"
 #include "profile/dense_index.hpp"
 #include "profile/profile.hpp"
 
 namespace ddprof {
+
+// An attribute of OTLP. Texts belong to the profile, the resource or the program: they outlive the encoder.
+using OtlpTexts = std::vector<std::string_view>;
+using OtlpNumbers = std::vector<std::int64_t>;
+using OtlpValue = std::variant<std::string_view, std::int64_t, bool, OtlpTexts, OtlpNumbers>;
+
+struct OtlpAttribute {
+  std::string_view key;
+  OtlpValue value;
+  std::string_view unit;
+
+  bool operator==(const OtlpAttribute&) const = default;
+};
+
+std::uint64_t hash_of(const OtlpAttribute& attribute);
+
+// The attribute that a label of ours becomes: OpenTelemetry has its own names for what it knows.
+struct OtlpLabelName {
+  std::string_view label;
+  std::string_view attribute;
+  bool is_of_process;  // it describes the whole process, so it belongs to the resource
+};
+OtlpLabelName otlp_label_name(std::string_view label);
+
+// "bytes" -> "By": units of attributes are those of UCUM. What it has no short name for stays as it is.
+std::string_view otlp_unit(std::string_view unit);
+
+// What kind of code a file with this path holds, for profile.frame.type; empty when that is not known.
+std::string_view otlp_frame_type(std::string_view path);
+
+// The attribute that holds a build id: which of them depends on who made the id.
+std::string_view otlp_build_id_key(std::string_view build_id);
 
 // The tables that all profiles of an OTLP request share. They must hold nothing twice and nothing that is not
 // used, so what a profile holds gets its number when it is first used, and equal things get the same one. 0
@@ -99,5 +132,17 @@ class OtlpDictionary {
   std::vector<Link> links_;  // the first has number 1
   DenseIndex link_index_;
 };
+
+// Writes the dictionary of a request: everything that was numbered until now.
+void write_otlp_tables(protozero::pbf_writer& request, const OtlpDictionary& dictionary);
+
+// About as many bytes as the tables take, rather more than less.
+std::size_t otlp_tables_bytes(const OtlpDictionary& dictionary);
+
+// The AnyValue of an attribute, as that field of a message.
+void write_otlp_value(protozero::pbf_writer& message, std::uint32_t number, const OtlpValue& value);
+
+// A text as protobuf wants it: in UTF-8.
+void write_otlp_text(protozero::pbf_writer& message, std::uint32_t number, std::string_view text);
 
 }  // namespace ddprof

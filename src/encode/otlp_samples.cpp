@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "profile/hash.hpp"
-#include "profile/labels.hpp"
+#include "profile/dense_index.hpp"
+#include "profile/profile.hpp"
 
 namespace ddprof {
 

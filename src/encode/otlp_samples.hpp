@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "encode/otlp_attribute.hpp"
 #include "encode/otlp_dictionary.hpp"
 #include "profile/dense_index.hpp"
 #include "profile/profile.hpp"

@@ -1,11 +1,11 @@
-#include "encode/otlp_tables.hpp"
+#include "encode/otlp_dictionary.hpp"
 
 #include <array>
 #include <protozero/varint.hpp>
 #include <string>
 
-#include "encode/proto/otlp_fields.hpp"
-#include "encode/utf8.hpp"
+#include "encode/escaped_text.hpp"
+#include "proto/otlp_fields.hpp"
 
 namespace ddprof {
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/gzip.hpp"
-#include "encode/otlp_attribute.hpp"
+#include "encode/compression.hpp"
+#include "encode/otlp_dictionary.hpp"
 #include "encode/otlp_samples.hpp"
 #include "encode/output_format.hpp"
 #include "encode/pprof.hpp"

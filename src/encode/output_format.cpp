@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/nearest.hpp"
-#include "encode/gzip.hpp"
+#include "encode/compression.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
 #include "encode/viewer_formats.hpp"

@@ -4,10 +4,10 @@
 #include <optional>
 #include <string_view>
 
-#include "encode/gzip.hpp"
+#include "encode/compression.hpp"
 #include "encode/pprof.hpp"
-#include "encode/proto/pprof_fields.hpp"
-#include "encode/proto/wire_reader.hpp"
+#include "proto/pprof_fields.hpp"
+#include "proto/wire_reader.hpp"
 
 // Fields may come in any order and refer to what comes later, so the message is walked twice: strings,
 // functions, mappings and columns first, then samples; locations wait for the end of the first walk. Walking

@@ -1,9 +1,9 @@
 #include <protozero/pbf_writer.hpp>
 
+#include "encode/escaped_text.hpp"
 #include "encode/pprof.hpp"
 #include "encode/pprof_sample.hpp"
-#include "encode/proto/pprof_fields.hpp"
-#include "encode/utf8.hpp"
+#include "proto/pprof_fields.hpp"
 
 namespace ddprof {
 

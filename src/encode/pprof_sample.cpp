@@ -1,6 +1,6 @@
 #include "encode/pprof_sample.hpp"
 
-#include "encode/proto/pprof_fields.hpp"
+#include "proto/pprof_fields.hpp"
 
 namespace ddprof {
 

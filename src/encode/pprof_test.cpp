@@ -7,7 +7,7 @@
 #include <random>
 #include <string_view>
 
-#include "encode/gzip.hpp"
+#include "encode/compression.hpp"
 #include "encode/profile_fixture.hpp"
 #include "profile/profile_view.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 #include "profile/profile_view.hpp"
 

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "profile/dense_index.hpp"
-#include "profile/hash.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {

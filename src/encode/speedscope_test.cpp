@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "encode/profile_fixture.hpp"
-#include "encode/speedscope_title.hpp"
 #include "import/foreign_formats.hpp"
 #include "import/json_document.hpp"
 

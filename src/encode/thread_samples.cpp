@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {

@@ -1,4 +1,4 @@
-#include "encode/zstd.hpp"
+#include "encode/compression.hpp"
 
 #include <gtest/gtest.h>
 #include <zstd.h>

@@ -5,13 +5,50 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.hpp"
-#include "export/datadog_tags.hpp"
-#include "export/multipart.hpp"
 
 namespace ddprof {
+
+// Tags, "key:value", as Datadog takes them: usually each key once, one line, no commas.
+class DatadogTags {
+ public:
+  // Nothing when the value is empty, or the key is there already: who adds first wins. Characters that would
+  // end the tag are replaced; what is longer than 200 bytes is cut.
+  void add(std::string_view key, std::string_view value);
+  // Also where the key is there already.
+  void add_another(std::string_view key, std::string_view value);
+  // Tags of a user, as in DD_TAGS: separated by commas, or by spaces where there is no comma. Returns those
+  // that cannot be tags.
+  std::vector<std::string> add_all(std::string_view text);
+
+  [[nodiscard]] const std::vector<std::string>& list() const { return tags_; }
+  [[nodiscard]] std::string joined() const;
+
+ private:
+  [[nodiscard]] bool has(std::string_view key) const;
+
+  std::vector<std::string> tags_;
+};
+
+// One field of a form: a plain value, or a file.
+struct FormFile {
+  std::string field;
+  std::string name;  // of the file; empty: a plain value, which has no content type either
+  std::string content_type;
+  std::string content;
+};
+
+struct MultipartForm {
+  std::string content_type;  // with the boundary
+  std::string bytes;
+};
+
+// The fields as multipart/form-data (RFC 7578), in this order. The boundary comes from `random`, which is
+// asked again should it occur in a file. Fields and names are ours: they need no escaping.
+MultipartForm make_form(std::span<const FormFile> files, const std::function<std::uint64_t()>& random);
 
 // Whose profiles they are; the same for all of one run.
 struct DatadogIdentity {
@@ -55,6 +92,13 @@ std::string event_json(const DatadogIdentity& identity, const DatadogEvent& even
 
 // The body of version 4: event.json and the attachments.
 MultipartForm datadog_body(const DatadogIdentity& identity, const DatadogEvent& event,
+                           std::vector<Attachment> attachments, const std::function<std::uint64_t()>& random);
+
+// What Datadog's receivers take: three generations, of which the first has no version.
+enum class IntakeFormat : std::uint8_t { version_4, version_3, form };
+
+// A body of the two older generations, in which the metadata are fields of the form.
+MultipartForm datadog_form(IntakeFormat format, const DatadogIdentity& identity, const DatadogEvent& event,
                            std::vector<Attachment> attachments, const std::function<std::uint64_t()>& random);
 
 }  // namespace ddprof

@@ -3,13 +3,46 @@
 #include <algorithm>
 #include <random>
 
+#include "encode/compression.hpp"
 #include "encode/datadog_profile.hpp"
-#include "encode/gzip.hpp"
-#include "encode/zstd.hpp"
-#include "export/share_streams.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 
 namespace ddprof {
+
+void ShareStreams::begin_batch(std::uint64_t sequence) {
+  if (has_batch_ && sequence > batch_ + 1) {
+    for (auto& [identity, stream] : streams_)
+      if (stream.last_batch == batch_) stream.next += sequence - batch_ - 1;
+  }
+  if (!has_batch_) first_batch_ = sequence;
+  batch_ = sequence;
+  has_batch_ = true;
+}
+
+ShareStreams::Place ShareStreams::next(const ProcessIdentity& identity) {
+  if (streams_.size() >= kMostStreams && !streams_.contains(identity)) forget_oldest();
+  auto [known, is_new] = streams_.try_emplace(identity);
+  Stream& stream = known->second;
+  if (is_new) stream = begun(identity);
+  stream.last_batch = batch_;
+  return {stream.runtime_id, stream.next++};
+}
+
+// An id that is not ours to choose may have been used by the worker before this one, whose numbers end below
+// those of our batches.
+ShareStreams::Stream ShareStreams::begun(const ProcessIdentity& identity) const {
+  const std::string& known_id = identity.service.empty() ? host_id_ : identity.instance_id;
+  if (known_id.empty()) return {new_id_(), 0, batch_};
+  return {known_id, first_batch_, batch_};
+}
+
+// If it comes again, it is a new stream.
+void ShareStreams::forget_oldest() {
+  const auto oldest = std::min_element(
+      streams_.begin(), streams_.end(),
+      [](const auto& one, const auto& other) { return one.second.last_batch < other.second.last_batch; });
+  if (oldest != streams_.end()) streams_.erase(oldest);
+}
 
 namespace {
 
@@ -19,7 +52,7 @@ constexpr int kFastest = 1;  // of the levels: the profiler pays for the rest
 
 constexpr const char* kSmallerProfiles = "send smaller profiles: a shorter --upload-period, or --no-timeline";
 
-std::string agent_cure(unsigned status) {
+std::string agent_hint(unsigned status) {
   if (status == 0) return "start the agent, or name it: --url, DD_TRACE_AGENT_URL";
   if (status >= 300 && status < 400) return "name the right address: --url, DD_TRACE_AGENT_URL";
   switch (status) {
@@ -35,7 +68,7 @@ std::string agent_cure(unsigned status) {
   }
 }
 
-std::string intake_cure(unsigned status) {
+std::string intake_hint(unsigned status) {
   if (status == 0)
     return "see that this machine reaches the intake, by HTTPS_PROXY if need be, or use an agent";
   if (status == 401 || status == 403)
@@ -102,17 +135,17 @@ struct Sender {
   bool has_one_container = false;  // which the headers name
 };
 
-Result<Parcel> pack_for_datadog(IntakeFormat format, const Sender& sender, const Batch& batch) {
+Result<UploadRequest> pack_for_datadog(IntakeFormat format, const Sender& sender, const Batch& batch) {
   DatadogEvent event{.start = batch.start, .end = batch.end, .sequence = sender.sequence};
   if (!sender.has_one_container && has_containers(batch)) event.dimensions.emplace_back(kContainerIdLabel);
   MultipartForm form = body_of(format, sender.identity, event, TRY(attachments_of(format, batch)));
-  return Parcel{.sequence = sender.sequence,
-                .start = batch.start,
-                .end = batch.end,
-                .query = {},
-                .content_type = std::move(form.content_type),
-                .headers = sender.headers,
-                .body = std::move(form.bytes)};
+  return UploadRequest{.sequence = sender.sequence,
+                       .start = batch.start,
+                       .end = batch.end,
+                       .query = {},
+                       .content_type = std::move(form.content_type),
+                       .headers = sender.headers,
+                       .body = std::move(form.bytes)};
 }
 
 // By these the agent finds the tags of a container, which may not be ours.
@@ -127,7 +160,7 @@ HttpHeaders headers_of(const ProcessIdentity& process) {
   return headers;
 }
 
-// The machine is the same for all. A version is that of a service, and nobody else's.
+// The machine is the same for all. A version is that of one service.
 Sender sender_of(const DatadogOptions& options, const Share& share, ShareStreams::Place place) {
   Sender sender{options.identity, headers_of(options.target), place.sequence, false};
   sender.identity.runtime_id = std::move(place.runtime_id);
@@ -156,16 +189,16 @@ Sender sender_of(const DatadogOptions& options, const Batch& batch) {
   return sender;
 }
 
-std::vector<Result<Parcel>> pack_shares_for_datadog(const DatadogOptions& options, ShareStreams& streams,
-                                                    const Batch& batch) {
+std::vector<Result<UploadRequest>> pack_shares_for_datadog(const DatadogOptions& options,
+                                                           ShareStreams& streams, const Batch& batch) {
   if (!options.shares) return {pack_for_datadog(options.format, sender_of(options, batch), batch)};
-  std::vector<Result<Parcel>> parcels;
+  std::vector<Result<UploadRequest>> requests;
   streams.begin_batch(batch.sequence);
   options.shares->cut(batch, [&](const Share& share) {
     const Sender sender = sender_of(options, share, streams.next(share.identity));
-    parcels.push_back(pack_for_datadog(options.format, sender, share.batch));
+    requests.push_back(pack_for_datadog(options.format, sender, share.batch));
   });
-  return parcels;
+  return requests;
 }
 
 std::string_view path_at(bool is_intake, IntakeFormat format) {
@@ -196,7 +229,7 @@ Peer datadog_peer(const DatadogOptions& options) {
                streams = std::make_shared<ShareStreams>(options.identity.runtime_id, options.new_runtime_id)](
                   const Batch& batch) { return pack_shares_for_datadog(packing, *streams, batch); };
   peer.may_pass = may_pass_datadog;
-  peer.cure = is_intake ? intake_cure : agent_cure;
+  peer.hint = is_intake ? intake_hint : agent_hint;
   return peer;
 }
 

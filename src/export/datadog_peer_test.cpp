@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {
@@ -32,12 +32,12 @@ DatadogOptions at_intake(IntakeFormat format = IntakeFormat::version_4) {
   return options;
 }
 
-Parcel packed(const DatadogOptions& options, std::vector<std::string> strings = {""}) {
+UploadRequest packed(const DatadogOptions& options, std::vector<std::string> strings = {""}) {
   Profile profile;
   profile.strings = std::move(strings);
-  auto parcel = datadog_peer(options).pack(Batch::of(std::move(profile), 3)).at(0);
-  EXPECT_TRUE(parcel);
-  return parcel ? std::move(parcel).value() : Parcel{};
+  auto request = datadog_peer(options).pack(Batch::of(std::move(profile), 3)).at(0);
+  EXPECT_TRUE(request);
+  return request ? std::move(request).value() : UploadRequest{};
 }
 
 TEST(DatadogPeer, HasAPathForEachReceiverAndGeneration) {
@@ -51,9 +51,9 @@ TEST(DatadogPeer, ShowsItsKeyToTheIntakeOnly) {
   const Peer intake = datadog_peer(at_intake());
   EXPECT_THAT(intake.headers, Contains(Pair("DD-API-KEY", kKey)));
   EXPECT_THAT(datadog_peer(at_agent()).headers, Not(Contains(Key("DD-API-KEY"))));
-  const Parcel parcel = packed(at_intake());
-  EXPECT_THAT(parcel.body, Not(HasSubstr(kKey)));
-  EXPECT_THAT(parcel.headers, Not(Contains(Key("DD-API-KEY"))));
+  const UploadRequest request = packed(at_intake());
+  EXPECT_THAT(request.body, Not(HasSubstr(kKey)));
+  EXPECT_THAT(request.headers, Not(Contains(Key("DD-API-KEY"))));
   EXPECT_THAT(intake.place, Not(HasSubstr(kKey)));
 }
 
@@ -63,9 +63,9 @@ TEST(DatadogPeer, SaysWhatTheTargetPublishesOfItself) {
   Batch batch = Batch::of({}, 0);
   batch.target.service = "shop";
   batch.target.process_tags = "entrypoint.name:shop";
-  const Parcel parcel = datadog_peer(options).pack(batch).at(0).value();
-  EXPECT_EQ(parcel.headers, (HttpHeaders{{"Datadog-Entity-ID", "in-7"}}));
-  const std::string& body = parcel.body;
+  const UploadRequest request = datadog_peer(options).pack(batch).at(0).value();
+  EXPECT_EQ(request.headers, (HttpHeaders{{"Datadog-Entity-ID", "in-7"}}));
+  const std::string& body = request.body;
   EXPECT_THAT(body, HasSubstr("service:shop,"));
   EXPECT_THAT(body, HasSubstr(R"("process_tags":"entrypoint.name:shop")"));
   EXPECT_THAT(body, Not(HasSubstr("guess")));
@@ -84,24 +84,24 @@ TEST(DatadogPeer, IsAnotherPlaceForBodiesThatGoToAnotherPath) {
 }
 
 TEST(DatadogPeer, NamesTheKeyThatWasRefused) {
-  EXPECT_THAT(datadog_peer(at_intake()).cure(401), HasSubstr("DD_API_KEY"));
-  EXPECT_THAT(datadog_peer(at_intake()).cure(403), HasSubstr("DD_API_KEY"));
-  EXPECT_THAT(datadog_peer(at_agent()).cure(403), HasSubstr("the agent"));
-  EXPECT_THAT(datadog_peer(at_intake()).cure(404), HasSubstr("--site"));
+  EXPECT_THAT(datadog_peer(at_intake()).hint(401), HasSubstr("DD_API_KEY"));
+  EXPECT_THAT(datadog_peer(at_intake()).hint(403), HasSubstr("DD_API_KEY"));
+  EXPECT_THAT(datadog_peer(at_agent()).hint(403), HasSubstr("the agent"));
+  EXPECT_THAT(datadog_peer(at_intake()).hint(404), HasSubstr("--site"));
 }
 
 TEST(DatadogPeer, SaysWhatToDoAboutEachRefusal) {
   const Peer intake = datadog_peer(at_intake()), agent = datadog_peer(at_agent());
-  EXPECT_THAT(intake.cure(0), HasSubstr("HTTPS_PROXY"));
-  EXPECT_THAT(agent.cure(0), HasSubstr("start the agent"));
-  for (const Peer& peer : {intake, agent}) EXPECT_THAT(peer.cure(413), HasSubstr("--upload-period"));
+  EXPECT_THAT(intake.hint(0), HasSubstr("HTTPS_PROXY"));
+  EXPECT_THAT(agent.hint(0), HasSubstr("start the agent"));
+  for (const Peer& peer : {intake, agent}) EXPECT_THAT(peer.hint(413), HasSubstr("--upload-period"));
   for (const unsigned passing : {408U, 429U, 500U, 503U})
-    EXPECT_THAT(intake.cure(passing), HasSubstr("wait")) << passing;
+    EXPECT_THAT(intake.hint(passing), HasSubstr("wait")) << passing;
   for (const unsigned lasting : {400U, 499U})
-    EXPECT_THAT(intake.cure(lasting), HasSubstr("--site")) << lasting;
+    EXPECT_THAT(intake.hint(lasting), HasSubstr("--site")) << lasting;
   for (const unsigned elsewhere : {300U, 307U, 399U})
-    EXPECT_THAT(agent.cure(elsewhere), HasSubstr("name the right address")) << elsewhere;
-  for (const unsigned other : {299U, 400U}) EXPECT_THAT(agent.cure(other), HasSubstr("its log")) << other;
+    EXPECT_THAT(agent.hint(elsewhere), HasSubstr("name the right address")) << elsewhere;
+  for (const unsigned other : {299U, 400U}) EXPECT_THAT(agent.hint(other), HasSubstr("its log")) << other;
 }
 
 TEST(DatadogPeer, CompressesAsTheReceiverKnowsIt) {
@@ -146,9 +146,9 @@ TEST(DatadogPeer, SendsEachShareOfAHostAsItsOwn) {
   options.shares = std::make_shared<HostShares>(HostShares::Detail::process);
   const Peer peer = datadog_peer(options);
   for (std::uint64_t batch = 0; batch < 2; ++batch) {
-    const auto parcels = peer.pack(batch_of_two_services(batch));
-    ASSERT_EQ(parcels.size(), 2U);
-    const Parcel& shop = parcels[0].value();
+    const auto requests = peer.pack(batch_of_two_services(batch));
+    ASSERT_EQ(requests.size(), 2U);
+    const UploadRequest& shop = requests[0].value();
     EXPECT_EQ(shop.headers, (HttpHeaders{{"Datadog-Container-ID", "c1"},
                                          {"Datadog-Entity-ID", "ci-c1"},
                                          {"Datadog-External-Env", "it-false"}}));
@@ -157,7 +157,7 @@ TEST(DatadogPeer, SendsEachShareOfAHostAsItsOwn) {
       EXPECT_THAT(shop.body, HasSubstr(tag));
     EXPECT_THAT(shop.body, HasSubstr(fmt::format("profile_seq:{}\"", batch)));
     EXPECT_THAT(shop.body, Not(HasSubstr("ddprof.custom_ctx")));
-    const Parcel& host = parcels[1].value();
+    const UploadRequest& host = requests[1].value();
     EXPECT_EQ(host.headers, HttpHeaders{});
     for (const char* tag : {"service:host,", "env:prod,", "version:1,", "runtime-id:run,"})
       EXPECT_THAT(host.body, HasSubstr(tag));

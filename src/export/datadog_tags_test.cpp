@@ -1,4 +1,4 @@
-#include "export/datadog_tags.hpp"
+#include "export/datadog_body.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,12 +2,39 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/ids.hpp"
 #include "base/result.hpp"
-#include "export/batch.hpp"
+#include "process/process_identity.hpp"
+#include "profile/profile.hpp"
 
 namespace ddprof {
+
+// What leaves the machine at the end of a period: one profile of each kind.
+struct Batch {
+  struct Part {
+    std::string kind;  // "cpu", "alloc"
+    Profile profile;   // the names of its columns are those of no other kind
+  };
+
+  std::uint64_t sequence = 0;  // counts the batches of a run from 0
+  bool is_last = false;        // of the run, as far as is known
+  Nanoseconds start{}, end{};  // Unix time
+  std::vector<Part> parts = {};
+  // Whose the samples are: ProfileSample::process is a position here. The first is no process.
+  std::vector<ProcessIdentity> processes = {};
+  ProcessIdentity target = {};  // what the program that is profiled publishes of itself; empty for a host
+
+  // One profile and its time.
+  static Batch of(Profile profile, std::uint64_t sequence, std::string kind = "cpu");
+
+  // All kinds as columns of one profile, as files have them. It is made in `space` when there are several.
+  [[nodiscard]] const Profile& whole(Profile& space) const;
+};
 
 // What has become of a batch that is not lost.
 enum class Delivery : std::uint8_t {
@@ -44,9 +71,24 @@ class Destination {
   // For the summary: the file, directory or address.
   [[nodiscard]] virtual std::string describe() const = 0;
   [[nodiscard]] virtual DeliveryCounters counters() const { return {}; }
-  // Called from another thread when there is no more time: whoever waits for a peer fails, now and from now
-  // on.
+  // Called from another thread when there is no more time: waiting for a peer fails, now and from now on.
   virtual void give_up() {}
+};
+
+// Every batch to each of them, in their order: those that always answer, such as files, come first. One
+// that fails does not keep it from the others.
+class SeveralDestinations final : public Destination {
+ public:
+  explicit SeveralDestinations(std::vector<std::unique_ptr<Destination>> destinations)
+      : destinations_(std::move(destinations)) {}
+
+  Result<Delivery> send(const Batch& batch) override;
+  [[nodiscard]] std::string describe() const override;
+  [[nodiscard]] DeliveryCounters counters() const override;
+  void give_up() override;
+
+ private:
+  std::vector<std::unique_ptr<Destination>> destinations_;
 };
 
 }  // namespace ddprof

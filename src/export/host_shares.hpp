@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "export/batch.hpp"
+#include "export/destination.hpp"
 
 namespace ddprof {
 

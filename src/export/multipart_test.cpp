@@ -1,4 +1,4 @@
-#include "export/multipart.hpp"
+#include "export/datadog_body.hpp"
 
 #include <gtest/gtest.h>
 

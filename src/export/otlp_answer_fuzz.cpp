@@ -2,8 +2,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "encode/utf8.hpp"
-#include "export/otlp_answer.hpp"
+#include "encode/escaped_text.hpp"
+#include "export/otlp_peer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string objection = ddprof::otlp_objection({reinterpret_cast<const char*>(data), size});

@@ -1,4 +1,4 @@
-#include "export/otlp_headers.hpp"
+#include "export/otlp_peer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/gzip.hpp"
+#include "encode/compression.hpp"
 #include "export/upload_destination.hpp"
 #include "net/raw_server_fixture.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {
@@ -91,11 +91,11 @@ TEST(OtlpPeer, DoesNotCompressWhereItMayNot) {
   EXPECT_TRUE(is_otlp(collector.bodies().at(0)));
 }
 
-TEST(OtlpPeer, KeepsKeysOutOfParcels) {
-  const auto parcel = otlp_peer(Collector("").options()).pack(batch_with(1)).at(0);
-  ASSERT_TRUE(parcel.ok());
-  EXPECT_EQ(parcel->headers, (HttpHeaders{{"Content-Encoding", "gzip"}}));
-  EXPECT_EQ(parcel->sequence, 7U);
+TEST(OtlpPeer, KeepsKeysOutOfRequests) {
+  const auto request = otlp_peer(Collector("").options()).pack(batch_with(1)).at(0);
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->headers, (HttpHeaders{{"Content-Encoding", "gzip"}}));
+  EXPECT_EQ(request->sequence, 7U);
 }
 
 TEST(OtlpPeer, SendsNothingWithoutSamples) {

@@ -10,7 +10,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "export/batch.hpp"
+#include "export/destination.hpp"
 
 namespace ddprof {
 
@@ -18,12 +18,12 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 // A batch, or a share of it, in the form that a peer takes. Nothing in it is secret: it may wait on a disk,
 // and be sent by a later run.
-struct Parcel {
+struct UploadRequest {
   std::uint64_t sequence = 0;
   Nanoseconds start{}, end{};  // Unix time
   std::string query;           // goes behind the peer's URL and a question mark; empty: none
   std::string content_type;
-  HttpHeaders headers;  // of this parcel: how the body is compressed, whose it is
+  HttpHeaders headers;  // of this request: how the body is compressed, whose it is
   std::string body;
 };
 
@@ -38,12 +38,12 @@ struct Peer {
 
   // In the order in which they are sent. One without a body: there is nothing in the batch that this peer
   // wants to know. An error: this one could not be made, others may be.
-  std::function<std::vector<Result<Parcel>>(const Batch&)> pack;
+  std::function<std::vector<Result<UploadRequest>>(const Batch&)> pack;
   // Whether what was answered with this status may be taken when it is sent again in a moment.
   bool (*may_pass)(unsigned status) = nullptr;
   // What to do about a status, or, for 0, about a peer that cannot be reached.
-  std::string (*cure)(unsigned status) = nullptr;
-  // What a peer that took a parcel did not like about it, by its answer; empty: nothing. May be missing.
+  std::string (*hint)(unsigned status) = nullptr;
+  // What a peer that took a request did not like about it, by its answer; empty: nothing. May be missing.
   std::string (*objection)(std::string_view answer) = nullptr;
   // Why no request may be sent now; asked before each. May be missing.
   std::function<std::optional<Error>()> guard = {};

@@ -20,7 +20,7 @@
 #include "base/output_file.hpp"
 #include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
-#include "encode/json_text.hpp"
+#include "encode/escaped_text.hpp"
 #include "encode/output_format.hpp"
 #include "encode/pprof.hpp"
 #include "export/datadog_body.hpp"

@@ -1,4 +1,4 @@
-#include "export/pyroscope_name.hpp"
+#include "export/pyroscope_peer.hpp"
 
 #include <gtest/gtest.h>
 

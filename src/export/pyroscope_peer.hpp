@@ -2,12 +2,21 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "export/host_shares.hpp"
 #include "export/peer.hpp"
-#include "export/pyroscope_name.hpp"
 
 namespace ddprof {
+
+// Names and values, as Pyroscope's parameter `name` has them behind the application.
+using PyroscopeLabels = std::vector<std::pair<std::string, std::string>>;
+
+// "shop{env=prod,team=a}". There is no way to escape anything in it: characters that would end a name or a
+// value, or that the server refuses, become underscores. Labels without a value are left out.
+std::string pyroscope_name(std::string_view application, const PyroscopeLabels& labels);
 
 struct PyroscopeOptions {
   std::string url;  // of the server, without a slash at its end

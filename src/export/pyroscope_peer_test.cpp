@@ -5,7 +5,7 @@
 
 #include "encode/pprof.hpp"
 #include "net/http_text.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {
@@ -32,19 +32,19 @@ PyroscopeOptions shop() {
 }
 
 TEST(PyroscopePeer, SaysWhoseProfileItIsAndOfWhen) {
-  const auto parcel = pyroscope_peer(shop()).pack(timeline(1)).at(0);
-  ASSERT_TRUE(parcel.ok()) << parcel.error().message;
-  EXPECT_EQ(parcel->query,
+  const auto request = pyroscope_peer(shop()).pack(timeline(1)).at(0);
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(request->query,
             "name=shop%7Benv%3Dprod%2Chost%3Da%20b%7D&from=1714564800000000000&until=1714564860000000000&"
             "spyName=ddprof&format=pprof");
-  EXPECT_EQ(parcel->content_type, "application/octet-stream");
-  EXPECT_TRUE(parcel->headers.empty());
+  EXPECT_EQ(request->content_type, "application/octet-stream");
+  EXPECT_TRUE(request->headers.empty());
 }
 
 TEST(PyroscopePeer, SendsOneSampleForManyTimes) {
-  const auto parcel = pyroscope_peer(shop()).pack(timeline(20'000)).at(0);
-  ASSERT_TRUE(parcel.ok()) << parcel.error().message;
-  const auto profile = decode_pprof(std::as_bytes(std::span(parcel->body)));
+  const auto request = pyroscope_peer(shop()).pack(timeline(20'000)).at(0);
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  const auto profile = decode_pprof(std::as_bytes(std::span(request->body)));
   ASSERT_TRUE(profile.ok()) << profile.error().message;
   ASSERT_EQ(profile->samples.size(), 1U);
   EXPECT_THAT(profile->samples[0].values, ElementsAre(20'000, 200'000));
@@ -82,10 +82,10 @@ TEST(PyroscopePeer, SendsEachShareOfAHostByItsName) {
   batch.processes[1].environment = "test";
   batch.processes[1].container_id = "c1";
   for (ProfileSample& sample : batch.parts[0].profile.samples) sample.process = 1;
-  const auto parcels = pyroscope_peer(options).pack(batch);
-  ASSERT_EQ(parcels.size(), 1U);
+  const auto requests = pyroscope_peer(options).pack(batch);
+  ASSERT_EQ(requests.size(), 1U);
   EXPECT_THAT(
-      parcels[0]->query,
+      requests[0]->query,
       testing::StartsWith("name=" + percent_encoded("bank{container_id=c1,env=test,host=a b}") + "&"));
 }
 

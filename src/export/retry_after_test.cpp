@@ -1,4 +1,4 @@
-#include "export/retry_after.hpp"
+#include "export/answer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "export/several_destinations.hpp"
+#include "export/destination.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

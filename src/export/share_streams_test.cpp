@@ -1,4 +1,4 @@
-#include "export/share_streams.hpp"
+#include "export/datadog_peer.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

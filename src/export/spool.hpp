@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,33 +15,38 @@
 
 namespace ddprof {
 
+// A request as a file: a head of lines, then the body. The head has the length and the checksum of the body,
+// and one of itself, so that a file that was cut anywhere is known to be.
+std::string write_request(const UploadRequest& request);
+Result<UploadRequest> read_request(std::span<const std::byte> file);
+
 struct SpoolLimits {
   std::uint64_t bytes = std::uint64_t{100} << 20U;
   Nanoseconds age = std::chrono::hours(24);
 };
 
-// Parcels that nobody has taken yet, each a file in a folder that only this user may read. A parcel that was
-// added is on the disk, whatever happens next; one that was cut short by a crash is skipped and counted.
-// Several processes may share a spool: one at a time adds, another one delivers meanwhile. A parcel that was
+// Requests that no peer has taken yet, each a file in a folder that only this user may read. A request that
+// was added is on the disk, whatever happens next; one that was cut short by a crash is skipped and counted.
+// Several processes may share a spool: one at a time adds, another one delivers meanwhile. A request that was
 // taken just when the machine crashed is delivered again.
 class Spool {
  public:
   static Result<Spool> open(const std::string& folder, SpoolLimits limits);
 
-  // What is too old in the spools beside this one: nobody may ask for their peers any more.
+  // What is too old in the spools beside this one: their peers may never be named again.
   void drop_outdated_beside();
 
-  // Makes room by dropping the oldest, of what is too old or too much. Returns the name of the parcel's file.
-  // What one process adds is delivered in that order, whatever the clock does.
-  Result<std::string> add(const Parcel& parcel);
+  // Makes room by dropping the oldest, of what is too old or too much. Returns the name of the request's
+  // file. What one process adds is delivered in that order, whatever the clock does.
+  Result<std::string> add(const UploadRequest& request);
 
   enum class Fate : std::uint8_t {
     delivered,    // removed
     refused,      // removed, and counted as dropped
     passed_over,  // waits on
-    kept,         // waits on, and nothing further is tried
+    waits,        // as do all behind it
   };
-  using Attempt = std::function<Fate(const std::string& name, const Parcel& parcel)>;
+  using Attempt = std::function<Fate(const std::string& name, const UploadRequest& request)>;
   // From the oldest to the newest. Does nothing while another process delivers. An error: one of them cannot
   // be read from the disk, and waits on.
   Result<void> deliver(const Attempt& attempt);
@@ -49,7 +56,7 @@ class Spool {
   [[nodiscard]] bool is_empty() const;
 
   struct State {
-    std::uint64_t parcels = 0;  // waiting now
+    std::uint64_t requests = 0;  // waiting now
     std::uint64_t bytes = 0;
     std::uint64_t dropped = 0;  // by this process
   };
@@ -59,14 +66,14 @@ class Spool {
  private:
   Spool(std::string path, PrivateFolder folder, SpoolLimits limits);
 
-  // By name: parcels from the oldest to the newest, and what else there is.
+  // By name: requests from the oldest to the newest, and what else there is.
   [[nodiscard]] std::vector<PrivateFile> files() const;
-  [[nodiscard]] std::vector<PrivateFile> parcels() const;
-  // Open when nobody else adds; not open when somebody has kept everybody waiting.
+  [[nodiscard]] std::vector<PrivateFile> requests() const;
+  // Open when no other process adds; not open when one keeps its turn for too long.
   [[nodiscard]] UniqueFd turn_to_add() const;
   [[nodiscard]] bool is_older(const PrivateFile& file, Nanoseconds age) const;
   [[nodiscard]] bool is_too_old(const PrivateFile& file) const;
-  // Returns the parcels that are left, which take no more than the bound less `wanted`.
+  // Returns the requests that are left, which take no more than the bound less `wanted`.
   std::vector<PrivateFile> make_room(const std::vector<PrivateFile>& files, std::uint64_t wanted);
 
   std::string path_;

@@ -16,7 +16,6 @@
 #include <map>
 
 #include "base/scratch_fixture.hpp"
-#include "export/parcel_file.hpp"
 
 namespace ddprof {
 namespace {
@@ -28,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr Nanoseconds kSomeTime{1'714'564'800'000'000'000};
 
-Parcel numbered(std::uint64_t sequence, std::string body = "body") {
+UploadRequest numbered(std::uint64_t sequence, std::string body = "body") {
   return {.sequence = sequence,
           .start = kSomeTime + std::chrono::seconds(sequence),
           .end = kSomeTime + std::chrono::seconds(sequence + 1),
@@ -38,7 +37,7 @@ Parcel numbered(std::uint64_t sequence, std::string body = "body") {
           .body = std::move(body)};
 }
 
-std::uint64_t file_bytes(const Parcel& parcel) { return write_parcel(parcel).size(); }
+std::uint64_t file_bytes(const UploadRequest& request) { return write_request(request).size(); }
 
 class SpoolTest : public testing::Test {
  protected:
@@ -47,21 +46,21 @@ class SpoolTest : public testing::Test {
     EXPECT_TRUE(spool.ok()) << spool.error().message;
     return std::move(spool).value();
   }
-  static std::string add(Spool& spool, const Parcel& parcel) {
-    auto name = spool.add(parcel);
+  static std::string add(Spool& spool, const UploadRequest& request) {
+    auto name = spool.add(request);
     EXPECT_TRUE(name.ok()) << name.error().message;
     return std::move(name).value_or("");
   }
   // What is taken when all is, in its order.
   static std::vector<std::uint64_t> deliver_all(Spool& spool) {
     std::vector<std::uint64_t> taken;
-    std::ignore = spool.deliver([&](const std::string&, const Parcel& parcel) {
-      taken.push_back(parcel.sequence);
+    std::ignore = spool.deliver([&](const std::string&, const UploadRequest& request) {
+      taken.push_back(request.sequence);
       return Spool::Fate::delivered;
     });
     return taken;
   }
-  [[nodiscard]] std::vector<fs::path> parcel_files() const {
+  [[nodiscard]] std::vector<fs::path> request_files() const {
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(path_))
       if (entry.path().extension() == ".parcel") files.push_back(entry.path());
@@ -78,7 +77,7 @@ TEST_F(SpoolTest, DeliversInTheOrderOfAdding) {
   EXPECT_TRUE(spool.is_empty());
   for (std::uint64_t i = 0; i < 5; ++i) add(spool, numbered(i));
   EXPECT_FALSE(spool.is_empty());
-  EXPECT_EQ(spool.state().parcels, 5U);
+  EXPECT_EQ(spool.state().requests, 5U);
   std::uint64_t bytes = 0;
   for (std::uint64_t i = 0; i < 5; ++i) bytes += file_bytes(numbered(i));
   EXPECT_EQ(spool.state().bytes, bytes);
@@ -102,9 +101,9 @@ TEST_F(SpoolTest, StopsAtWhatIsKeptAndGoesOnThere) {
   Spool spool = open();
   for (std::uint64_t i = 0; i < 4; ++i) add(spool, numbered(i));
   int attempts = 0;
-  std::ignore = spool.deliver([&](const std::string&, const Parcel& parcel) {
+  std::ignore = spool.deliver([&](const std::string&, const UploadRequest& request) {
     ++attempts;
-    return parcel.sequence < 2 ? Spool::Fate::delivered : Spool::Fate::kept;
+    return request.sequence < 2 ? Spool::Fate::delivered : Spool::Fate::waits;
   });
   EXPECT_EQ(attempts, 3);
   EXPECT_THAT(deliver_all(spool), ElementsAre(2, 3));
@@ -114,12 +113,12 @@ TEST_F(SpoolTest, CountsWhatIsRefusedAndGoesPastWhatIsPassedOver) {
   Spool spool = open();
   const std::string first = add(spool, numbered(0));
   for (std::uint64_t i = 1; i < 4; ++i) add(spool, numbered(i));
-  std::ignore = spool.deliver([](const std::string&, const Parcel& parcel) {
-    if (parcel.sequence == 0) return Spool::Fate::passed_over;
-    return parcel.sequence == 1 ? Spool::Fate::refused : Spool::Fate::delivered;
+  std::ignore = spool.deliver([](const std::string&, const UploadRequest& request) {
+    if (request.sequence == 0) return Spool::Fate::passed_over;
+    return request.sequence == 1 ? Spool::Fate::refused : Spool::Fate::delivered;
   });
   EXPECT_EQ(spool.state().dropped, 1U);
-  EXPECT_EQ(spool.state().parcels, 1U);
+  EXPECT_EQ(spool.state().requests, 1U);
   spool.drop(first);
   spool.drop(first);
   EXPECT_EQ(spool.state().dropped, 2U);
@@ -150,8 +149,8 @@ TEST_F(SpoolTest, DropsWhatIsTooOld) {
   Spool spool = open({.bytes = 1 << 20, .age = std::chrono::hours(1)});
   for (std::uint64_t i = 0; i < 3; ++i) add(spool, numbered(i));
   const auto now = fs::file_time_type::clock::now();
-  fs::last_write_time(parcel_files()[0], now + std::chrono::hours(5));  // says a clock that was wrong
-  fs::last_write_time(parcel_files()[1], now - std::chrono::minutes(61));
+  fs::last_write_time(request_files()[0], now + std::chrono::hours(5));  // says a clock that was wrong
+  fs::last_write_time(request_files()[1], now - std::chrono::minutes(61));
   EXPECT_THAT(deliver_all(spool), ElementsAre(0, 2));
   EXPECT_EQ(spool.state().dropped, 1U);
 }
@@ -161,18 +160,18 @@ TEST_F(SpoolTest, KeepsTheOrderWhenTheClockIsSetBack) {
   add(spool, numbered(0));
   // As if that had been written with a clock that was a hundred years ahead.
   const std::string future = "00004900000000000000-00000001.parcel";
-  fs::rename(parcel_files()[0], path_ + "/" + future);
+  fs::rename(request_files()[0], path_ + "/" + future);
   add(spool, numbered(1));
   add(spool, numbered(2));
   EXPECT_THAT(deliver_all(spool), ElementsAre(0, 1, 2));
 }
 
 TEST_F(SpoolTest, SkipsAndCountsWhatWasCutAtAnyByte) {
-  const std::string whole = write_parcel(numbered(1));
+  const std::string whole = write_request(numbered(1));
   Spool spool = open();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     add(spool, numbered(0));
-    std::ofstream(parcel_files()[0], std::ios::binary | std::ios::trunc) << whole.substr(0, size);
+    std::ofstream(request_files()[0], std::ios::binary | std::ios::trunc) << whole.substr(0, size);
     add(spool, numbered(2));
     ASSERT_THAT(deliver_all(spool), ElementsAre(2)) << size;
   }
@@ -186,7 +185,7 @@ TEST_F(SpoolTest, IsForThisUserAlone) {
   struct stat status {};
   ASSERT_EQ(::stat(path_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0700U);
-  ASSERT_EQ(::stat(parcel_files()[0].c_str(), &status), 0);
+  ASSERT_EQ(::stat(request_files()[0].c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
 }
 
@@ -196,8 +195,8 @@ TEST_F(SpoolTest, UsesNoFolderAndNoFileOfSomebodyElse) {
     Spool spool = open();
     add(spool, numbered(0));
     add(spool, numbered(1));
-    ASSERT_EQ(::chown(parcel_files()[0].c_str(), 65534, 65534), 0);
-    EXPECT_EQ(spool.state().parcels, 1U);
+    ASSERT_EQ(::chown(request_files()[0].c_str(), 65534, 65534), 0);
+    EXPECT_EQ(spool.state().requests, 1U);
     EXPECT_THAT(deliver_all(spool), ElementsAre(1));
     EXPECT_TRUE(spool.is_empty());
   }
@@ -221,7 +220,7 @@ TEST_F(SpoolTest, ForgetsWhatAWriterThatCrashedHasLeft) {
   std::ofstream(left) << std::string(100, 'x');
   add(spool, numbered(0));
   EXPECT_TRUE(fs::exists(left)) << "somebody may be writing it";
-  EXPECT_EQ(spool.state().parcels, 1U);
+  EXPECT_EQ(spool.state().requests, 1U);
   fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::minutes(20));
   add(spool, numbered(1));
   EXPECT_FALSE(fs::exists(left));
@@ -274,9 +273,9 @@ TEST_F(SpoolTest, KeepsWhatADiskCannotReadNow) {
   if (child == 0) {
     break_reading();
     const auto delivered =
-        spool.deliver([](const std::string&, const Parcel&) { return Spool::Fate::delivered; });
+        spool.deliver([](const std::string&, const UploadRequest&) { return Spool::Fate::delivered; });
     const bool is_said = !delivered && delivered.error().message.ends_with("Input/output error");
-    ::_exit(is_said && spool.state().parcels == 1 && spool.state().dropped == 0 ? 0 : 1);
+    ::_exit(is_said && spool.state().requests == 1 && spool.state().dropped == 0 ? 0 : 1);
   }
   int status = -1;
   ::waitpid(child, &status, 0);
@@ -288,7 +287,7 @@ TEST_F(SpoolTest, OneAtATimeDelivers) {
   Spool spool = open();
   add(spool, numbered(0));
   Spool other = open();
-  std::ignore = spool.deliver([&](const std::string&, const Parcel&) {
+  std::ignore = spool.deliver([&](const std::string&, const UploadRequest&) {
     EXPECT_THAT(deliver_all(other), IsEmpty());
     add(other, numbered(1));
     return Spool::Fate::delivered;
@@ -296,32 +295,32 @@ TEST_F(SpoolTest, OneAtATimeDelivers) {
   EXPECT_THAT(deliver_all(other), ElementsAre(1));
 }
 
-TEST_F(SpoolTest, AParcelMayBeRemovedUnderItsReader) {
+TEST_F(SpoolTest, ARequestMayBeRemovedUnderItsReader) {
   Spool spool = open();
   add(spool, numbered(0));
   add(spool, numbered(1));
   std::vector<std::uint64_t> taken;
-  std::ignore = spool.deliver([&](const std::string&, const Parcel& parcel) {
-    taken.push_back(parcel.sequence);
-    for (const fs::path& file : parcel_files()) fs::remove(file);  // another process makes room
+  std::ignore = spool.deliver([&](const std::string&, const UploadRequest& request) {
+    taken.push_back(request.sequence);
+    for (const fs::path& file : request_files()) fs::remove(file);  // another process makes room
     return Spool::Fate::refused;
   });
   EXPECT_THAT(taken, ElementsAre(0));
   EXPECT_EQ(spool.state().dropped, 0U) << "by this process";
 }
 
-// A run that adds its parcels and now and then delivers: what it takes goes as lines into a pipe.
+// A run that adds its requests and now and then delivers: what it takes goes as lines into a pipe.
 void run_sharer(const std::string& path, char run, std::uint64_t bound, int output) {
   auto spool = Spool::open(path, {.bytes = bound, .age = std::chrono::hours(24)});
   if (!spool) ::_exit(1);
-  constexpr std::uint64_t kParcels = 60;
-  for (std::uint64_t i = 0; i < kParcels; ++i) {
+  constexpr std::uint64_t kRequests = 60;
+  for (std::uint64_t i = 0; i < kRequests; ++i) {
     if (!spool->add(numbered(i, std::string(1, run)))) ::_exit(2);
     if (spool->state().bytes > bound) ::_exit(3);
     if (i % 4 == 3)
-      std::ignore = spool->deliver([&](const std::string&, const Parcel& parcel) {
-        const std::string line = fmt::format("{} {}\n", parcel.body, parcel.sequence);
-        return ::write(output, line.data(), line.size()) > 0 ? Spool::Fate::delivered : Spool::Fate::kept;
+      std::ignore = spool->deliver([&](const std::string&, const UploadRequest& request) {
+        const std::string line = fmt::format("{} {}\n", request.body, request.sequence);
+        return ::write(output, line.data(), line.size()) > 0 ? Spool::Fate::delivered : Spool::Fate::waits;
       });
   }
   ::_exit(0);
@@ -351,8 +350,8 @@ class SharedSpool : public SpoolTest {
       EXPECT_EQ(status, 0);
     }
     Spool rest = open({.bytes = bound, .age = std::chrono::hours(24)});
-    std::ignore = rest.deliver([&](const std::string&, const Parcel& parcel) {
-      taken[parcel.body].push_back(parcel.sequence);
+    std::ignore = rest.deliver([&](const std::string&, const UploadRequest& request) {
+      taken[request.body].push_back(request.sequence);
       return Spool::Fate::delivered;
     });
     return taken;
@@ -383,7 +382,7 @@ TEST_F(SpoolTest, HoldsExactlyItsBound) {
   EXPECT_EQ(spool.state().bytes, bound);
   EXPECT_EQ(spool.state().dropped, 0U);
 
-  const Parcel whole = numbered(2, std::string(2000, 'x'));
+  const UploadRequest whole = numbered(2, std::string(2000, 'x'));
   Spool other = open({.bytes = file_bytes(whole), .age = std::chrono::hours(24)});
   add(other, whole);
   EXPECT_THAT(deliver_all(other), ElementsAre(2));

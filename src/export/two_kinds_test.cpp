@@ -12,7 +12,6 @@
 
 #include "base/scratch_fixture.hpp"
 #include "encode/otlp.hpp"
-#include "encode/proto/otlp_fields.hpp"
 #include "export/datadog_peer.hpp"
 #include "export/file_destination.hpp"
 #include "export/otlp_peer.hpp"
@@ -21,8 +20,9 @@
 #include "export/upload_destination.hpp"
 #include "import/import_profile.hpp"
 #include "net/raw_server_fixture.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
+#include "proto/otlp_fields.hpp"
 
 namespace ddprof {
 namespace {

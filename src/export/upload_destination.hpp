@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
+#include "export/answer.hpp"
 #include "export/destination.hpp"
 #include "export/peer.hpp"
 #include "export/spool.hpp"
-#include "export/verdict.hpp"
 
 namespace ddprof {
 
@@ -29,8 +29,8 @@ struct UploadOptions {
 
 // Posts each batch to a peer. What may pass is tried again, after a random pause that grows, or the one that
 // the peer asks for, if there is time before the next batch. What was not taken waits in the spool, and goes
-// first when the peer is back: batches arrive in order, and so do the parcels of each. Who asked for a longer
-// pause gets it, in the spool.
+// first when the peer is back: batches arrive in order, and so do the requests of each. Who asked for a
+// longer pause gets it, in the spool.
 class UploadDestination final : public Destination {
  public:
   UploadDestination(Peer peer, UploadOptions options)
@@ -44,9 +44,9 @@ class UploadDestination final : public Destination {
  private:
   using Clock = std::chrono::steady_clock;
 
-  using Parcels = std::span<const Parcel>;
+  using Requests = std::span<const UploadRequest>;
 
-  // What became of several parcels: an error if one is lost, the first; they wait if one does.
+  // What became of several requests: an error if one is lost, the first; they wait if one does.
   class Sum {
    public:
     void add(Result<Delivery> delivery);
@@ -54,31 +54,32 @@ class UploadDestination final : public Destination {
 
    private:
     std::optional<Error> first_error_;
-    std::uint64_t lost_ = 0, parcels_ = 0;
+    std::uint64_t lost_ = 0, requests_ = 0;
     Delivery least_ = Delivery::arrived;
   };
 
   // Behind those that wait, which are tried first.
-  void line_up(Parcels parcels, Clock::time_point end, Sum& sum);
-  // One after the other. Where the peer fails, the rest waits: it is not asked as often as there are parcels.
-  void post_or_keep(Parcels parcels, Clock::time_point end, Sum& sum);
-  Result<Delivery> keep_after(const Parcel& parcel, const Verdict& verdict);
-  Result<Delivery> keep_or_post(const Parcel& parcel, Clock::time_point end);
-  Result<Delivery> post_without_keeping(const Parcel& parcel, Clock::time_point end, const Error& why);
+  void send_behind_spooled(Requests requests, Clock::time_point end, Sum& sum);
+  // One after the other. Where the peer fails, the rest waits: it is not asked as often as there are
+  // requests.
+  void send_in_order(Requests requests, Clock::time_point end, Sum& sum);
+  Result<Delivery> spool_after_failure(const UploadRequest& request, const Answer& answer);
+  Result<Delivery> spool_or_send(const UploadRequest& request, Clock::time_point end);
+  Result<Delivery> send_without_spool(const UploadRequest& request, Clock::time_point end, const Error& why);
   // Whether others wait, or the peer wants to be left alone for a while.
   [[nodiscard]] bool must_wait() const;
-  // Whether there is too little time to begin with another parcel.
+  // Whether there is too little time to begin with another request.
   [[nodiscard]] bool is_late(Clock::time_point end) const;
-  Result<std::string> keep(const Parcel& parcel);
-  // Adds what became of the parcels of these names.
-  void deliver_waiting(const std::set<std::string>& own, Clock::time_point end, Sum& sum);
-  [[nodiscard]] Verdict post(const Parcel& parcel, Clock::time_point end);
-  [[nodiscard]] Verdict attempt(const Parcel& parcel, Clock::time_point end) const;
+  Result<std::string> add_to_spool(const UploadRequest& request);
+  // Adds what became of the requests of these names.
+  void deliver_spooled(const std::set<std::string>& own, Clock::time_point end, Sum& sum);
+  [[nodiscard]] Answer post(const UploadRequest& request, Clock::time_point end);
+  [[nodiscard]] Answer attempt(const UploadRequest& request, Clock::time_point end) const;
   // False when there would be no time left, or when told to give up.
-  bool pause(const Verdict& verdict, int attempts, Clock::time_point end);
-  // Whether the peer has failed over this parcel, and over no other before it, so often that it is to blame.
-  bool is_suspect(const std::string& name, const Verdict& verdict);
-  void tell(const Verdict& verdict);
+  bool pause(const Answer& answer, int attempts, Clock::time_point end);
+  // Whether the peer has failed over this request, and over no other before it, so often that it is to blame.
+  bool is_suspect(const std::string& name, const Answer& answer);
+  void tell(const Answer& answer);
   bool tell_once(const std::string& key, const Error& trouble);
   void tell_when_over();
   void publish_counters();
@@ -87,17 +88,17 @@ class UploadDestination final : public Destination {
   UploadOptions options_;
   Clock::time_point not_before_{};  // when the peer wants to be asked again
 
-  std::map<std::string, Clock::time_point> told_;  // troubles, and when they were told last
-  std::set<std::string> troubles_;                 // since a batch last arrived
+  std::map<std::string, Clock::time_point> last_told_;  // troubles, and when they were told last
+  std::set<std::string> troubles_;                      // since a batch last arrived
   bool is_outage_told_ = false;
   std::uint64_t arrived_late_ = 0;  // from the spool, since the outage began
-  std::string first_name_;          // of the parcel that the peer failed over
+  std::string first_name_;          // of the request that the peer failed over
   int first_failures_ = 0;
   std::stop_source stop_;
   mutable std::mutex mutex_;
-  std::condition_variable_any never_;
+  std::condition_variable_any wake_;
   DeliveryCounters counters_;            // the sender's
-  DeliveryCounters published_counters_;  // of everybody who asks
+  DeliveryCounters published_counters_;  // for other threads
 };
 
 }  // namespace ddprof

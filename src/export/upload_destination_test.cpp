@@ -371,18 +371,18 @@ TEST(UploadDestination, ARefusedKeyKeepsBatchesWaitingAndARefusedBatchDoesNot) {
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 2)).value_or(Delivery::waits), Delivery::arrived);
 }
 
-// A batch that a peer gets as four parcels, "0" to "3".
-Peer with_four_parcels(Peer peer) {
+// A batch that a peer gets as four requests, "0" to "3".
+Peer with_four_requests(Peer peer) {
   peer.pack = [](const Batch& batch) {
-    std::vector<Result<Parcel>> parcels;
+    std::vector<Result<UploadRequest>> requests;
     for (int i = 0; i < 4; ++i) {
-      Parcel parcel;
-      parcel.sequence = batch.sequence;
-      parcel.content_type = "text/plain";
-      parcel.body = fmt::format("{}-{}", batch.sequence, i);
-      parcels.emplace_back(std::move(parcel));
+      UploadRequest request;
+      request.sequence = batch.sequence;
+      request.content_type = "text/plain";
+      request.body = fmt::format("{}-{}", batch.sequence, i);
+      requests.emplace_back(std::move(request));
     }
-    return parcels;
+    return requests;
   };
   return peer;
 }
@@ -401,7 +401,7 @@ class UploadOfShares : public testing::Test {
 
 TEST_F(UploadOfShares, ArriveInTheirOrder) {
   Agent agent({std::string(kTaken)});
-  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  UploadDestination destination(with_four_requests(agent.peer()), with_spool());
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::arrived);
   EXPECT_THAT(agent.bodies(), testing::ElementsAre("0-0", "0-1", "0-2", "0-3"));
   EXPECT_EQ(destination.counters().arrived, 4U);
@@ -410,7 +410,7 @@ TEST_F(UploadOfShares, ArriveInTheirOrder) {
 
 TEST_F(UploadOfShares, WaitFromTheOneOnThatAPeerFailedOverAndArriveOnce) {
   Agent agent({std::string(kTaken), answer(403), std::string(kTaken)});
-  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  UploadDestination destination(with_four_requests(agent.peer()), with_spool());
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::waits);
   EXPECT_EQ(destination.counters().arrived, 1U);
   EXPECT_EQ(destination.counters().waiting, 3U);
@@ -424,7 +424,7 @@ TEST_F(UploadOfShares, WaitFromTheOneOnThatAPeerFailedOverAndArriveOnce) {
 
 TEST_F(UploadOfShares, OneThatIsRefusedKeepsNoOtherFromArriving) {
   Agent agent({std::string(kTaken), answer(413), std::string(kTaken)});
-  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  UploadDestination destination(with_four_requests(agent.peer()), with_spool());
   const auto sent = destination.send(Batch::of(small_profile(), 0));
   ASSERT_FALSE(sent.ok());
   EXPECT_THAT(sent.error().message, HasSubstr("answered 413 (1 of 4 uploads are lost)"));
@@ -435,7 +435,7 @@ TEST_F(UploadOfShares, OneThatIsRefusedKeepsNoOtherFromArriving) {
 
 TEST_F(UploadOfShares, OneThatIsRefusedAfterItWaitedIsTheOnlyOneLost) {
   Agent agent({answer(403), std::string(kTaken), answer(413), std::string(kTaken)});
-  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  UploadDestination destination(with_four_requests(agent.peer()), with_spool());
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::waits);
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 1)).value(), Delivery::arrived);
   EXPECT_EQ(destination.counters().arrived, 7U);
@@ -444,11 +444,11 @@ TEST_F(UploadOfShares, OneThatIsRefusedAfterItWaitedIsTheOnlyOneLost) {
 
 TEST_F(UploadOfShares, OneThatCannotBeMadeKeepsNoOtherFromArriving) {
   Agent agent({std::string(kTaken)});
-  Peer peer = with_four_parcels(agent.peer());
+  Peer peer = with_four_requests(agent.peer());
   peer.pack = [whole = peer.pack](const Batch& batch) {
-    auto parcels = whole(batch);
-    parcels[2] = make_error(ErrorCode::exhausted, "too large");
-    return parcels;
+    auto requests = whole(batch);
+    requests[2] = make_error(ErrorCode::exhausted, "too large");
+    return requests;
   };
   UploadDestination destination(peer, with_spool());
   const auto sent = destination.send(Batch::of(small_profile(), 0));
@@ -459,7 +459,7 @@ TEST_F(UploadOfShares, OneThatCannotBeMadeKeepsNoOtherFromArriving) {
 
 TEST_F(UploadOfShares, AreTriedAllWithoutASpool) {
   Agent agent({answer(403), std::string(kTaken)});
-  UploadDestination destination(with_four_parcels(agent.peer()), {});
+  UploadDestination destination(with_four_requests(agent.peer()), {});
   const auto sent = destination.send(Batch::of(small_profile(), 0));
   ASSERT_FALSE(sent.ok());
   EXPECT_THAT(agent.bodies(), testing::ElementsAre("0-0", "0-1", "0-2", "0-3"));
@@ -468,7 +468,7 @@ TEST_F(UploadOfShares, AreTriedAllWithoutASpool) {
 
 TEST_F(UploadOfShares, AllWaitWhenThereIsNoTime) {
   Agent agent({std::string(kTaken)});
-  UploadDestination destination(with_four_parcels(agent.peer()), with_spool());
+  UploadDestination destination(with_four_requests(agent.peer()), with_spool());
   destination.give_up();
   EXPECT_EQ(destination.send(Batch::of(small_profile(), 0)).value(), Delivery::waits);
   EXPECT_EQ(destination.counters().waiting, 4U);

@@ -8,7 +8,7 @@
 #include "import/foreign_formats.hpp"
 #include "import/json_document.hpp"
 #include "import/sample_merger.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "encode/gzip.hpp"
+#include "encode/compression.hpp"
 #include "encode/otlp.hpp"
 #include "encode/pprof.hpp"
 #include "import/foreign_formats.hpp"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "encode/gzip.hpp"
+#include "encode/compression.hpp"
 #include "encode/output_format.hpp"
 #include "encode/pprof.hpp"
 #include "encode/profile_fixture.hpp"

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "profile/hash.hpp"
-#include "profile/labels.hpp"
+#include "profile/dense_index.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_view.hpp"
 
 namespace ddprof {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "encode/human_value.hpp"
-#include "encode/speedscope_title.hpp"
 #include "encode/viewer_formats.hpp"
 #include "import/foreign_formats.hpp"
 #include "import/json_document.hpp"

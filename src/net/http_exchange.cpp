@@ -6,7 +6,6 @@
 
 #include "net/proxy_connection.hpp"
 #include "net/tls.hpp"
-#include "net/tls_trouble.hpp"
 
 namespace ddprof {
 

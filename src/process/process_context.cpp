@@ -3,9 +3,9 @@
 #include <array>
 #include <cstring>
 
-#include "encode/proto/otlp_fields.hpp"
-#include "encode/proto/wire_reader.hpp"
 #include "process/address_space.hpp"
+#include "proto/otlp_fields.hpp"
+#include "proto/wire_reader.hpp"
 
 namespace ddprof {
 

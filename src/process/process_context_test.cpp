@@ -8,7 +8,7 @@
 #include <cstring>
 #include <protozero/pbf_writer.hpp>
 
-#include "encode/proto/otlp_fields.hpp"
+#include "proto/otlp_fields.hpp"
 
 namespace ddprof {
 namespace {

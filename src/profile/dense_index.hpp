@@ -8,6 +8,14 @@
 
 namespace ddprof {
 
+// Folds one more word into a hash: the two halves of a 64x64-bit product, which mixes every bit in two
+// instructions.
+inline std::uint64_t hash_mix(std::uint64_t hash, std::uint64_t word) {
+  __extension__ using Product = unsigned __int128;
+  const Product product = static_cast<Product>(hash ^ word ^ 0x9e3779b97f4a7c15U) * 0xd6e8feb86659fd93U;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
 // Finds values that live in someone else's vector by hash: an open-addressing table of (hash, position)
 // pairs. The owner keeps the values densely, numbered in order of arrival, and says what "equal" means; so
 // one table serves strings, frames, stacks and threads without storing any of them twice.

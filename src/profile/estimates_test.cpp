@@ -1,4 +1,4 @@
-#include "profile/estimates.hpp"
+#include "profile/cpu_ledger.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "profile/hash.hpp"
+#include "profile/dense_index.hpp"
 
 namespace ddprof {
 

@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "profile/dense_index.hpp"
-#include "profile/hash.hpp"
 #include "profile/marker.hpp"
 
 namespace ddprof {

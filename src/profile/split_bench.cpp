@@ -1,7 +1,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 #include "profile/split.hpp"
 

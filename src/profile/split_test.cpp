@@ -8,7 +8,7 @@
 #include <string>
 #include <tuple>
 
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {

@@ -5,8 +5,7 @@
 #include <array>
 
 #include "profile/dense_index.hpp"
-#include "profile/hash.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 
 namespace ddprof {
 

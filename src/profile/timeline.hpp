@@ -11,7 +11,7 @@
 namespace ddprof {
 
 // On a timeline a sample holds many events of one stack and thread, most of which have a time of their own.
-// Nobody knows which event had how much of its values: each gets the same share.
+// It is not known which event had how much of its values: each gets the same share.
 
 // Cuts a number into shares that add up to it, whatever the division leaves.
 class EvenShares {

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 #include "profile/profile_view.hpp"
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 #include "report/headline.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "profile/estimates.hpp"
+#include "profile/cpu_ledger.hpp"
 #include "session/kernel_times.hpp"
 
 namespace ddprof {

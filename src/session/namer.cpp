@@ -8,7 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/turns.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
 
 namespace ddprof {

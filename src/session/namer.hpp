@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/frame.hpp"
-#include "export/batch.hpp"
+#include "export/destination.hpp"
 #include "session/closed_period.hpp"
 #include "session/frame_names.hpp"
 #include "session/location_table.hpp"

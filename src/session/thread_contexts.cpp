@@ -12,7 +12,7 @@
 #include "base/read_file.hpp"
 #include "elf/thread_symbol.hpp"
 #include "process/thread_context.hpp"
-#include "profile/labels.hpp"
+#include "profile/profile.hpp"
 
 namespace ddprof {
 

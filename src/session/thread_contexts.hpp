@@ -13,7 +13,7 @@
 #include "process/process_context.hpp"
 #include "process/process_table.hpp"
 #include "process/thread_context.hpp"
-#include "profile/sample_context.hpp"
+#include "profile/aggregator.hpp"
 
 namespace ddprof {
 

@@ -1,4 +1,4 @@
-"""When nobody takes profiles they wait on the disk, in their order, and arrive once each."""
+"""Profiles of an unreachable peer wait on the disk, in their order, and arrive once each."""
 
 import contextlib
 import glob

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "profile/profile.hpp"
+
+namespace ddprof {
+
+// "2026-11-16T06:57:55.5Z", "2026-11-16T07:57:55+01:00": Unix time.
+std::optional<Nanoseconds> parse_rfc3339(std::string_view text);
+
+// Such a time, or how long before `now`: 30s, 10m, 2h, 1d.
+Result<Nanoseconds> parse_moment(std::string_view text, Nanoseconds now);
+
+// A profile of any format that we read; "-" is standard input.
+Result<Profile> load_profile(const std::string& path);
+
+// A profile on the disk, and what is known of it without reading it all, or after that.
+struct KeptProfile {
+  std::string path;
+  std::string service;  // empty: unknown
+  std::uint64_t bytes = 0;
+  Nanoseconds start{}, end{};
+  std::optional<std::int64_t> cpu;  // nanoseconds; none: the profile is of something else
+};
+
+// Which of several profiles are meant.
+struct ProfileChoice {
+  std::optional<Nanoseconds> since, until;
+  std::string service;
+
+  [[nodiscard]] bool is_all() const { return !since && !until && service.empty(); }
+  [[nodiscard]] bool has(const KeptProfile& profile) const;
+};
+
+// The profiles of a folder, the newest last: those of its index, and others, by their extension, which are
+// read to learn what they are. Links are not followed.
+Result<std::vector<KeptProfile>> profiles_in(const std::string& folder);
+
+// What is known of one file; reads it.
+Result<KeptProfile> inspect_profile(const std::string& path);
+
+// Several files as one profile. Fails when they do not have the same values.
+Result<Profile> load_merged(const std::vector<std::string>& paths);
+
+}  // namespace ddprof
