@@ -61,8 +61,7 @@ PeriodFacts facts_of(const Options& options, const Summary& before, const Summar
   facts.resident_bytes = resident_bytes();
   facts.unwinding_time = after.collecting_cpu - before.collecting_cpu;
   // The period that closes now has yet to be named: this is about the ones before it.
-  const bool was_any_named =
-      after.sent + after.failed > before.sent + before.failed;
+  const bool was_any_named = after.sent + after.failed > before.sent + before.failed;
   if (was_any_named) facts.symbolizing_time = after.exported.naming_cpu - before.exported.naming_cpu;
   if (!options.events.empty() && options.events.front().is_clock)
     facts.sampling_rate_hz =

@@ -8,7 +8,6 @@
 #include "encode/profile_fixture.hpp"
 #include "import/foreign_formats.hpp"
 #include "import/json_document.hpp"
-#include "profile/labels.hpp"
 #include "profile/profile_builder.hpp"
 
 // The shape of the file as a whole is checked by tests/formats/check_firefox.py.
