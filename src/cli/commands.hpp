@@ -30,6 +30,6 @@ int report(const Options& options);
 Result<ProfileChoice> profile_choice(const Options& options);
 
 // Where profiles are kept when no other place was named. Fails when there is no such place.
-Result<std::string> kept_folder();
+Result<std::string> stored_folder();
 
 }  // namespace ddprof

@@ -40,18 +40,18 @@ Waiting waiting_in(const std::string& folder) {
 
 std::string size_text(std::uint64_t bytes) { return human_value(static_cast<std::int64_t>(bytes), "bytes"); }
 
-std::string file_name_of(const KeptProfile& one) {
+std::string file_name_of(const StoredProfile& one) {
   return std::filesystem::path(one.path).filename().string();
 }
 
-std::string list_json(const std::string& folder, const std::vector<KeptProfile>& kept,
+std::string list_json(const std::string& folder, const std::vector<StoredProfile>& stored,
                       const Waiting& waiting) {
   JsonWriter json;
   json.begin_object();
   json.member("folder", folder);
   json.key("profiles");
   json.begin_array();
-  for (const KeptProfile& one : kept) {
+  for (const StoredProfile& one : stored) {
     json.begin_object();
     json.member("file", one.path);
     json.member("service", one.service);
@@ -68,18 +68,18 @@ std::string list_json(const std::string& folder, const std::vector<KeptProfile>&
   return std::move(json).finish();
 }
 
-std::string list_text(const std::string& folder, const std::vector<KeptProfile>& kept,
+std::string list_text(const std::string& folder, const std::vector<StoredProfile>& stored,
                       const Waiting& waiting) {
   std::string text;
   std::size_t service_width = display_width("service");
-  for (const KeptProfile& one : kept)
+  for (const StoredProfile& one : stored)
     service_width = std::max(service_width, display_width(printable(one.service)));
   const std::size_t width = terminal_width();
   constexpr std::size_t kDurationWidth = 8, kCpuWidth = 8, kSizeWidth = 9;
   service_width = std::min(service_width, width / 4);
   // A name is whole, to be copied: where it does not fit beside the rest, it has a line of its own.
   std::size_t file_width = 0;
-  for (const KeptProfile& one : kept)
+  for (const StoredProfile& one : stored)
     file_width = std::max(file_width, display_width(printable(file_name_of(one))));
   const std::size_t rest = 23 + service_width + kDurationWidth + kCpuWidth + kSizeWidth + 5 * 2;
   const std::string before_file = rest + file_width <= width ? "  " : "\n  ";
@@ -90,14 +90,14 @@ std::string list_text(const std::string& folder, const std::vector<KeptProfile>&
             right_aligned(size, kSizeWidth) + before_file + std::string(file) + "\n";
   };
   std::uint64_t bytes = 0;
-  if (!kept.empty()) row("time", "service", "duration", "CPU", "size", "file");
-  for (const KeptProfile& one : kept) {
+  if (!stored.empty()) row("time", "service", "duration", "CPU", "size", "file");
+  for (const StoredProfile& one : stored) {
     row(human_time(one.start.count()), one.service, human_value((one.end - one.start).count(), "nanoseconds"),
         one.cpu ? human_value(*one.cpu, "nanoseconds") : "-", size_text(one.bytes),
         printable(file_name_of(one)));
     bytes += one.bytes;
   }
-  text += fmt::format("{} in {}, {}\n", plural(kept.size(), "profile", "profiles"), printable(folder),
+  text += fmt::format("{} in {}, {}\n", plural(stored.size(), "profile", "profiles"), printable(folder),
                       size_text(bytes));
   if (waiting.requests > 0)
     text += fmt::format("{} to be sent, {}\n", plural(waiting.requests, "request waits", "requests wait"),
@@ -107,11 +107,11 @@ std::string list_text(const std::string& folder, const std::vector<KeptProfile>&
 
 Result<std::string> list_output(const Options& options) {
   const ProfileChoice choice = TRY(profile_choice(options));
-  const std::string folder = options.files.empty() ? TRY(kept_folder()) : options.files.front();
-  std::vector<KeptProfile> kept = TRY(profiles_in(folder));
-  std::erase_if(kept, [&](const KeptProfile& one) { return !choice.has(one); });
+  const std::string folder = options.files.empty() ? TRY(stored_folder()) : options.files.front();
+  std::vector<StoredProfile> stored = TRY(profiles_in(folder));
+  std::erase_if(stored, [&](const StoredProfile& one) { return !choice.has(one); });
   const Waiting waiting = waiting_in(folder);
-  return options.json ? list_json(folder, kept, waiting) : list_text(folder, kept, waiting);
+  return options.json ? list_json(folder, stored, waiting) : list_text(folder, stored, waiting);
 }
 
 }  // namespace

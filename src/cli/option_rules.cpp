@@ -5,7 +5,6 @@
 
 #include "cli/completion.hpp"
 #include "cli/option_table.hpp"
-#include "export/addresses.hpp"
 #include "export/datadog_body.hpp"
 #include "net/tls.hpp"
 #include "process/process_filter.hpp"
@@ -201,21 +200,6 @@ Result<void> check_filters(const Options& options) {
   }
   if (auto filter = ProcessFilter::parse(options.include, options.exclude); !filter)
     return std::move(filter).error();
-  return {};
-}
-
-// An address that was typed must be right. One that a whole cluster has in its environment may be meant
-// for others: it is told and left alone.
-Result<void> check_agent_url(Options& options) {
-  if (options.url.empty() || options.agentless) return {};
-  auto agent = AgentAddress::parse(options.url, {}, 0);
-  if (agent) return {};
-  const Origin& origin = origin_of(options, "url");
-  if (origin.kind == Origin::Kind::command_line)
-    return usage_error("--url: " + agent.error().message,
-                       "host:port, http(s)://host:port, unix:///path or /path");
-  options.notices.push_back(fmt::format("{} is left alone: {}", origin.detail, agent.error().message));
-  options.url.clear();
   return {};
 }
 

@@ -13,6 +13,9 @@ namespace ddprof {
 // on combinations that cannot be run.
 Result<void> apply_option_rules(Options& options);
 
+// Holds the address of an agent to what it can be.
+Result<void> check_agent_url(Options& options);
+
 // Without an agent there must be a key and a place. Who typed --agentless is told what is wrong; one that a
 // whole cluster has in its environment is told and left alone, and an agent is used. An agent's address in
 // the environment is not the intake's.

@@ -179,7 +179,7 @@ std::string start_line(const Options& options, Pid target, const std::string& pl
   std::string where = fmt::format("the profile goes to {}", place);
   if (is_periodic(options))
     where = fmt::format("a profile every {} s goes to {}", options.upload_period_seconds, place);
-  if (is_kept_here(options))
+  if (is_stored_here(options))
     where =
         fmt::format("no agent: profiles are kept in {}, every {} s", place, options.upload_period_seconds);
   if (is_agent_found(options)) where += ", an agent that was found on this machine";
@@ -262,8 +262,8 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.notices.insert(request.session.notices.end(), options.remarks.begin(),
                                  options.remarks.end());
   const RunStamp stamp = RunStamp::at(unix_now());
-  if (std::string kept = kept_notice(options, target_of(options), stamp); !kept.empty())
-    request.session.notices.push_back(std::move(kept));
+  if (std::string notice = stored_notice(options, target_of(options), stamp); !notice.empty())
+    request.session.notices.push_back(std::move(notice));
   request.session.service = options.service;
   choose_cadence(options, request);
   if (options.duration_seconds)

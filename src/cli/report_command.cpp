@@ -44,10 +44,10 @@ ReportOptions report_options(const std::string& title, const Options& options) {
 
 // The process ends after its report: giving a million samples back piece by piece would take a tenth of its
 // time.
-const Profile& kept_until_exit(Profile profile) {
-  static const Profile* kept = nullptr;  // for leak checkers, which look at exit
-  kept = std::make_unique<const Profile>(std::move(profile)).release();
-  return *kept;
+const Profile& held_until_exit(Profile profile) {
+  static const Profile* held = nullptr;  // for leak checkers, which look at exit
+  held = std::make_unique<const Profile>(std::move(profile)).release();
+  return *held;
 }
 
 bool is_folder(const std::string& path) {
@@ -62,14 +62,14 @@ Error nothing_found(const std::string& where, const ProfileChoice& choice) {
 }
 
 Result<ReportInput> newest_profile(const ProfileChoice& choice) {
-  const std::string folder = TRY(kept_folder());
-  std::vector<KeptProfile> kept = TRY(profiles_in(folder));
-  std::erase_if(kept, [&](const KeptProfile& one) { return !choice.has(one); });
-  if (kept.empty()) return nothing_found(folder, choice);
+  const std::string folder = TRY(stored_folder());
+  std::vector<StoredProfile> stored = TRY(profiles_in(folder));
+  std::erase_if(stored, [&](const StoredProfile& one) { return !choice.has(one); });
+  if (stored.empty()) return nothing_found(folder, choice);
   if (choice.is_all())
-    return ReportInput{{kept.back().path}, kept.back().path + " (the newest; ddprof list shows all)"};
-  ReportInput input{{}, fmt::format("{} profiles of {}", kept.size(), folder)};
-  for (KeptProfile& one : kept) input.paths.push_back(std::move(one.path));
+    return ReportInput{{stored.back().path}, stored.back().path + " (the newest; ddprof list shows all)"};
+  ReportInput input{{}, fmt::format("{} profiles of {}", stored.size(), folder)};
+  for (StoredProfile& one : stored) input.paths.push_back(std::move(one.path));
   return input;
 }
 
@@ -79,9 +79,9 @@ Result<ReportInput> choose_input(const Options& options) {
   if (options.files.empty()) return newest_profile(choice);
   ReportInput input;
   for (const std::string& path : options.files) {
-    std::vector<KeptProfile> kept;
+    std::vector<StoredProfile> stored;
     if (is_folder(path)) {
-      kept = TRY(profiles_in(path));
+      stored = TRY(profiles_in(path));
     } else if (choice.is_all()) {
       input.paths.push_back(path);
       continue;
@@ -89,10 +89,10 @@ Result<ReportInput> choose_input(const Options& options) {
       return make_error(ErrorCode::invalid_argument,
                         "-: a pipe is read once, and cannot be chosen by time or service");
     } else {
-      kept.push_back(TRY(inspect_profile(path)));
+      stored.push_back(TRY(inspect_profile(path)));
     }
-    std::erase_if(kept, [&](const KeptProfile& one) { return !choice.has(one); });
-    for (KeptProfile& one : kept) input.paths.push_back(std::move(one.path));
+    std::erase_if(stored, [&](const StoredProfile& one) { return !choice.has(one); });
+    for (StoredProfile& one : stored) input.paths.push_back(std::move(one.path));
   }
   if (input.paths.empty()) return nothing_found(options.files.front(), choice);
   const std::string from =
@@ -105,7 +105,7 @@ Result<ReportInput> choose_input(const Options& options) {
 Result<std::string> report_text(const Options& options) {
   const ReportInput input = TRY(choose_input(options));
   auto text =
-      render_report(kept_until_exit(TRY(load_merged(input.paths))), report_options(input.title, options));
+      render_report(held_until_exit(TRY(load_merged(input.paths))), report_options(input.title, options));
   if (!text) text.error().message.insert(0, fmt::format("report {}: ", input.title));
   return text;
 }
@@ -131,7 +131,7 @@ Result<ProfileChoice> profile_choice(const Options& options) {
   return choice;
 }
 
-Result<std::string> kept_folder() {
+Result<std::string> stored_folder() {
   std::string folder = user_folder("XDG_STATE_HOME", ".local/state");
   if (folder.empty())
     return with_hint(

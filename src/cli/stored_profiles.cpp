@@ -156,20 +156,20 @@ bool is_profile_name(const std::string& name) {
 }
 
 // What a line of the index says; nothing when it lacks the times.
-std::optional<KeptProfile> from_index(const std::string& folder, const IndexEntry& entry) {
+std::optional<StoredProfile> from_index(const std::string& folder, const IndexEntry& entry) {
   constexpr std::size_t kMostMemory = std::size_t{1} << 20U;
   const auto line = JsonDocument::parse(entry.line, kMostMemory);
   if (!line) return std::nullopt;
   const auto start = parse_rfc3339(json_text(line->root(), "start"));
   const auto end = parse_rfc3339(json_text(line->root(), "end"));
   if (!start || !end) return std::nullopt;
-  KeptProfile kept{.path = folder + "/" + entry.file, .bytes = entry.bytes, .start = *start, .end = *end};
-  kept.service = json_text(line->root(), "service");
-  if (kept.service.empty()) kept.service = service_in_name(entry.file);
+  StoredProfile stored{.path = folder + "/" + entry.file, .bytes = entry.bytes, .start = *start, .end = *end};
+  stored.service = json_text(line->root(), "service");
+  if (stored.service.empty()) stored.service = service_in_name(entry.file);
   if (const auto* sums = json_object(line->root(), "sums")) {
-    if (const auto cpu = json_number(*sums, kCpuSum)) kept.cpu = rounded(*cpu);
+    if (const auto cpu = json_number(*sums, kCpuSum)) stored.cpu = rounded(*cpu);
   }
-  return kept;
+  return stored;
 }
 
 std::string types_of(const Profile& profile) {
@@ -181,33 +181,33 @@ std::string types_of(const Profile& profile) {
 
 }  // namespace
 
-bool ProfileChoice::has(const KeptProfile& profile) const {
+bool ProfileChoice::has(const StoredProfile& profile) const {
   if (since && profile.end < *since) return false;
   if (until && profile.start > *until) return false;
   return service.empty() || profile.service == service;
 }
 
-Result<KeptProfile> inspect_profile(const std::string& path) {
+Result<StoredProfile> inspect_profile(const std::string& path) {
   const Profile profile = TRY(load_profile(path));
-  KeptProfile kept{.path = path, .service = service_of(profile), .start = Nanoseconds(profile.time_ns)};
-  kept.end = Nanoseconds(saturating_add(profile.time_ns, profile.duration_ns));
-  is_plain_file(path, kept.bytes);
-  if (kept.service.empty()) kept.service = service_in_name(base_name(path));
+  StoredProfile stored{.path = path, .service = service_of(profile), .start = Nanoseconds(profile.time_ns)};
+  stored.end = Nanoseconds(saturating_add(profile.time_ns, profile.duration_ns));
+  is_plain_file(path, stored.bytes);
+  if (stored.service.empty()) stored.service = service_in_name(base_name(path));
   if (const auto column = find_column(profile, "cpu")) {
     std::int64_t cpu = 0;
     for (const ProfileSample& sample : profile.samples) cpu = saturating_add(cpu, sample.values[*column]);
-    kept.cpu = cpu;
+    stored.cpu = cpu;
   }
-  return kept;
+  return stored;
 }
 
-Result<std::vector<KeptProfile>> profiles_in(const std::string& folder) {
-  std::vector<KeptProfile> kept;
+Result<std::vector<StoredProfile>> profiles_in(const std::string& folder) {
+  std::vector<StoredProfile> stored;
   std::set<std::string> known;
   for (const IndexEntry& entry : read_index(read_index_file(folder))) {
     auto profile = from_index(folder, entry);
     if (!profile || !is_plain_file(profile->path, profile->bytes)) continue;
-    if (known.insert(entry.file).second) kept.push_back(*std::move(profile));
+    if (known.insert(entry.file).second) stored.push_back(*std::move(profile));
   }
   std::error_code failed;
   std::filesystem::directory_iterator files(folder, failed);
@@ -219,13 +219,13 @@ Result<std::vector<KeptProfile>> profiles_in(const std::string& folder) {
     if (known.contains(name) || !is_profile_name(name) || !is_plain_file(files->path().string(), bytes))
       continue;
     // A text that happens to end in .txt is no profile, and no reason to fail.
-    if (auto profile = inspect_profile(files->path().string())) kept.push_back(std::move(profile).value());
+    if (auto profile = inspect_profile(files->path().string())) stored.push_back(std::move(profile).value());
   }
-  std::stable_sort(kept.begin(), kept.end(), [](const KeptProfile& left, const KeptProfile& right) {
+  std::stable_sort(stored.begin(), stored.end(), [](const StoredProfile& left, const StoredProfile& right) {
     return std::pair(left.end, std::string_view(left.path)) <
            std::pair(right.end, std::string_view(right.path));
   });
-  return kept;
+  return stored;
 }
 
 Result<Profile> load_merged(const std::vector<std::string>& paths) {

@@ -22,7 +22,7 @@ Result<Nanoseconds> parse_moment(std::string_view text, Nanoseconds now);
 Result<Profile> load_profile(const std::string& path);
 
 // A profile on the disk, and what is known of it without reading it all, or after that.
-struct KeptProfile {
+struct StoredProfile {
   std::string path;
   std::string service;  // empty: unknown
   std::uint64_t bytes = 0;
@@ -36,15 +36,15 @@ struct ProfileChoice {
   std::string service;
 
   [[nodiscard]] bool is_all() const { return !since && !until && service.empty(); }
-  [[nodiscard]] bool has(const KeptProfile& profile) const;
+  [[nodiscard]] bool has(const StoredProfile& profile) const;
 };
 
 // The profiles of a folder, the newest last: those of its index, and others, by their extension, which are
 // read to learn what they are. Links are not followed.
-Result<std::vector<KeptProfile>> profiles_in(const std::string& folder);
+Result<std::vector<StoredProfile>> profiles_in(const std::string& folder);
 
 // What is known of one file; reads it.
-Result<KeptProfile> inspect_profile(const std::string& path);
+Result<StoredProfile> inspect_profile(const std::string& path);
 
 // Several files as one profile. Fails when they do not have the same values.
 Result<Profile> load_merged(const std::vector<std::string>& paths);

@@ -21,7 +21,7 @@ std::string profile_bytes(std::int64_t cpu, std::string_view service, std::int64
   return encode(std::move(builder).build(), OutputFormat::pprof_gzip).value();
 }
 
-TEST(KeptProfiles, IndexAndFolderTogether) {
+TEST(StoredProfiles, IndexAndFolderTogether) {
   ScratchFolder folder;
   for (const char* name : {"old-1-000000.pb.gz", "new.pb.gz"}) folder.write(name, profile_bytes(5, "", 1));
   folder.write("found.pb.gz", profile_bytes(7, "mail", 50));
@@ -52,8 +52,8 @@ TEST(KeptProfiles, IndexAndFolderTogether) {
   EXPECT_FALSE(profiles_in(folder.path("nowhere")).ok());
 }
 
-TEST(KeptProfiles, AreChosenByTimeAndService) {
-  const KeptProfile profile{
+TEST(StoredProfiles, AreChosenByTimeAndService) {
+  const StoredProfile profile{
       .service = "shop", .start = std::chrono::seconds(10), .end = std::chrono::seconds(20)};
   EXPECT_TRUE(ProfileChoice{}.has(profile));
   EXPECT_TRUE((ProfileChoice{.since = std::chrono::seconds(15)}.has(profile)));
@@ -62,7 +62,7 @@ TEST(KeptProfiles, AreChosenByTimeAndService) {
   EXPECT_FALSE((ProfileChoice{.service = "sho"}.has(profile)));
 }
 
-TEST(KeptProfiles, SeveralFilesAreOneProfile) {
+TEST(StoredProfiles, SeveralFilesAreOneProfile) {
   ScratchFolder folder;
   folder.write("a.pb.gz", profile_bytes(5, "", 1));
   folder.write("b.pb.gz", profile_bytes(7, "", 100));

@@ -109,6 +109,14 @@ bool may_look_for_an_agent(const Options& options) {
 
 }  // namespace
 
+Result<void> check_agent_url(Options& options) {
+  if (options.url.empty() || options.agentless) return {};
+  auto agent = AgentAddress::parse(options.url, {}, 0);
+  if (agent) return {};
+  return refuse_setting(options, "url", &Options::url, agent.error(),
+                        "host:port, http(s)://host:port, unix:///path or /path");
+}
+
 Result<void> check_intake(Options& options) {
   if (!options.agentless) return {};
   std::string agent;

@@ -158,14 +158,14 @@ std::unique_ptr<Destination> make_upload(Peer peer, const DestinationOptions& op
 
 }  // namespace
 
-bool is_kept_here(const DestinationOptions& options) {
+bool is_stored_here(const DestinationOptions& options) {
   return options.output.empty() && options.debug_pprof_prefix.empty() && !options.is_recording &&
          !has_peers(options);
 }
 
-std::string kept_notice(const DestinationOptions& options, Pid target, const RunStamp& stamp) {
+std::string stored_notice(const DestinationOptions& options, Pid target, const RunStamp& stamp) {
   const std::string& folder = options.state_folder;
-  if (!is_kept_here(options) || folder.empty()) return {};
+  if (!is_stored_here(options) || folder.empty()) return {};
   return fmt::format("no agent: profiles are kept in {0}; ddprof report {0}/{1}-{2}-000000.pb.gz", folder,
                      safe_file_name(name_of_target(options, target)), run_name(options, target, stamp));
 }
@@ -183,7 +183,7 @@ Result<void> check_output(const DestinationOptions& options) {
   const std::string output = absolute_path(options, options.output);
   if (options.output.empty()) {
     if (options.is_recording && !has_prefix) TRY(check_writable(options.working_directory + "/ddprof.pb.gz"));
-    if (is_kept_here(options)) TRY(state_directory(options));
+    if (is_stored_here(options)) TRY(state_directory(options));
   } else if (is_directory(output)) {
     TRY(make_folder(output));
     TRY(check_writable(output + "/profile.pb.gz"));

@@ -14,10 +14,10 @@ namespace ddprof {
 bool is_periodic(const DestinationOptions& options);
 
 // Whether profiles have no agent and no place of their own: they stay in the user's state directory.
-[[nodiscard]] bool is_kept_here(const DestinationOptions& options);
+[[nodiscard]] bool is_stored_here(const DestinationOptions& options);
 // Where profiles are that have no agent and no place of their own, and how to look at the first; empty where
 // they have one.
-std::string kept_notice(const DestinationOptions& options, Pid target, const RunStamp& stamp);
+std::string stored_notice(const DestinationOptions& options, Pid target, const RunStamp& stamp);
 
 // Whether files can be written where the user wants them, and in the format of their extension; makes the
 // folder of -O DIR/. For what should be known before a program starts.
