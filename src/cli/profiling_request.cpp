@@ -26,6 +26,7 @@
 #include "encode/display_text.hpp"
 #include "encode/output_format.hpp"
 #include "export/destinations.hpp"
+#include "export/local_agent.hpp"
 #include "export/statsd.hpp"
 #include "runtime/standard_streams.hpp"
 #include "session/budget.hpp"

@@ -51,7 +51,8 @@ std::size_t text_width() {
   constexpr std::size_t kNarrowest = 60, kWidest = 200;
   std::size_t width = 80;
   winsize size{};
-  const std::string_view columns = std::getenv("COLUMNS") == nullptr ? "" : std::getenv("COLUMNS");
+  const char* variable = std::getenv("COLUMNS");
+  const std::string_view columns = variable != nullptr ? variable : "";
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) {
     width = size.ws_col;
   } else {
@@ -117,7 +118,8 @@ int page_output(const std::string& foreign) {
   if (::isatty(STDOUT_FILENO) != 1 || fits_terminal(text)) return print_output(text);
   const std::string command = pager_command();
   if (command.empty()) return print_output(text);
-  ::setenv("LESS", "FRX", 0);  // colours, where $PAGER is a plain less
+  // Colours, where $PAGER is a plain less. There is one thread here.
+  ::setenv("LESS", "FRX", 0);  // NOLINT(concurrency-mt-unsafe)
   std::fflush(stdout);
   // A reader who has seen enough leaves before the end; while the pager runs, Ctrl-C is its own.
   ::signal(SIGPIPE, SIG_IGN);
