@@ -87,6 +87,15 @@ TEST(JitDump, FindsCodeToMoveByItsNumberOrByItsOldPlace) {
   EXPECT_EQ(code_at(dump, 0x3000), "a");
 }
 
+TEST(JitDump, ANumberBelongsToTheLastCodeThatHasIt) {
+  JitDumpBytes file;
+  file.load(0x1000, "first", 0x10, 1).load(0x2000, "second", 0x10, 1);
+  file.load(0x1000, "over_first", 0x10, 2);  // which is gone now
+  file.load(0x2000, "over_second", 8, 3);    // of which a part is left
+  file.move(0x2000, 0x5000, 0x10, 1);
+  EXPECT_EQ(code_at(read_whole(file), 0x5000), "second");
+}
+
 TEST(JitDump, GivesLinesToTheCodeThatFollowsThemOnly) {
   JitDumpBytes file;
   file.lines(0x1000, {{0x1004, 7, "a.js"}, {0x1000, 5, "b.js"}, {0x1002, 6, kSame}})
