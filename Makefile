@@ -1,9 +1,10 @@
 # Everything a person types. The build itself is CMake (CMakePresets.json); this file only strings the steps together.
 .DEFAULT_GOAL := build
-.PHONY: bootstrap build demo test check bench install uninstall docs clean
+.PHONY: bootstrap build demo test check fuzz coverage bench install uninstall docs clean
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
 
 bootstrap:            ## install the Debian packages that are missing
 	@tools/bootstrap.sh build
@@ -18,6 +19,13 @@ test:                 ## install, build and run every test that this machine can
 check:                ## the quick part of the tests: unit tests and static checks
 	@tools/bootstrap.sh build check
 	@tools/test.sh quick
+fuzz:                 ## every fuzzer for FUZZ_SECONDS (600), from the inputs that earlier runs found: build/corpora
+	@tools/bootstrap.sh build test
+	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz -j $(JOBS) --target fuzzers
+	@tools/fuzz_all.sh build/fuzz $(FUZZ_SECONDS) build/corpora $(JOBS)
+coverage:             ## what the unit tests reach, a row per module
+	@tools/bootstrap.sh build test
+	@tools/coverage.py --jobs $(JOBS)
 bench:                ## measure for half an hour, beside the peers found on this machine; writes docs/overhead.md
 	@tools/bootstrap.sh build test
 	@bench/run.py --long

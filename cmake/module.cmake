@@ -35,7 +35,9 @@ elseif(DDPROF_FUZZ)
   target_compile_options(ddprof_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# What the parts of `make test` build: every fuzzer, and the check that every header compiles alone.
+# What the parts of `make test`, `make fuzz` and `make coverage` build: every unit test, every fuzzer, and the check that every
+# header compiles alone.
+add_custom_target(unit_tests)
 add_custom_target(fuzzers)
 add_custom_target(headers)
 
@@ -69,6 +71,7 @@ function(ddprof_module name)
       add_executable(${name}_test ${tests})
       target_link_libraries(${name}_test PRIVATE ddprof_${name} ${test_libs} ${ARG_TEST_LIBRARIES} GTest::gmock GTest::gtest_main)
       target_compile_definitions(${name}_test PRIVATE DDPROF_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+      add_dependencies(unit_tests ${name}_test)
       gtest_discover_tests(${name}_test PROPERTIES LABELS unit TIMEOUT 120 DISCOVERY_TIMEOUT 60)
     endif()
     if(benches AND NOT DDPROF_SANITIZE)
