@@ -28,7 +28,9 @@ std::optional<DebugSup> read_debug_sup(const ElfFile& file) {
   const auto length = load<std::uint8_t>(section->data, length_at);
   // More than 127 bytes, a length of two bytes, is no build id.
   if (!is_supplementary || !length || *length > 127) return std::nullopt;
-  return DebugSup{*is_supplementary != 0, path, BuildId(slice_of(section->data, length_at + 1, *length))};
+  const auto id = slice_of(section->data, length_at + 1, *length);
+  if (id.size() != *length) return std::nullopt;  // it is cut
+  return DebugSup{*is_supplementary != 0, path, BuildId(id)};
 }
 
 }  // namespace

@@ -67,16 +67,6 @@ TEST_F(TableCompilerTest, ATableOfAnotherThreadIsThatOfThisOne) {
   }
 }
 
-TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
-  TableCompiler compiler({}, Nanoseconds(0));
-  EXPECT_FALSE(compiler.compile(kFile, file_, rules_));
-  while (compiler.finished() == 0) std::this_thread::yield();
-  const auto compiled = compiler.compile(kFile, file_, rules_);
-  ASSERT_TRUE(compiled && compiled->ok());
-  EXPECT_GT(compiled->value().row_count(), 1000U);
-  EXPECT_EQ(compiler.finished(), 1U);
-}
-
 TEST_F(TableCompilerTest, SmallFilesAreCompiledByTheThreadThatAsks) {
   TableCompiler compiler({}, std::chrono::minutes(1));
   ASSERT_TRUE(compiler.compile(kFile, large_program({}, TableCompiler::kSmallFile), rules_));
@@ -87,7 +77,7 @@ TEST_F(TableCompilerTest, SmallFilesAreCompiledByTheThreadThatAsks) {
 
 TEST_F(TableCompilerTest, EndsWithWorkInItsQueue) {
   TableCompiler compiler({}, Nanoseconds(0));
-  for (std::uint32_t id = 1; id < 4; ++id) EXPECT_FALSE(compiler.compile(FileId{id}, file_, rules_));
+  for (std::uint32_t id = 1; id < 4; ++id) std::ignore = compiler.compile(FileId{id}, file_, rules_);
 }
 
 // What depends on when threads run is tried again: without the rule it would never be so.
@@ -97,6 +87,17 @@ bool succeeds_once(Try attempt) {
     if (attempt()) return true;
   }
   return false;
+}
+
+TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
+  EXPECT_TRUE(succeeds_once([this] {
+    TableCompiler compiler({}, Nanoseconds(0));
+    if (compiler.compile(kFile, file_, rules_)) return false;  // it was there before we looked
+    while (compiler.finished() == 0) std::this_thread::yield();
+    const auto compiled = compiler.compile(kFile, file_, rules_);
+    EXPECT_EQ(compiler.finished(), 1U);
+    return compiled && compiled->ok() && compiled->value().row_count() > 1000U;
+  }));
 }
 
 TEST_F(TableCompilerTest, AnotherOwnersFileComesBeforeTheSecondOfOne) {
