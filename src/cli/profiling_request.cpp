@@ -298,8 +298,8 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.observer.say_notice = request.say_notice;
   const Voice voice{request.say_error, request.say_notice,
                     [journal](const std::string& text) { journal.say(LogLevel::debug, text); }, on_written};
-  request.make_destination = [places = DestinationOptions(options), stamp, voice](Pid target,
-                                                                                  bool samples_kernel) {
+  const DestinationOptions& places = options;
+  request.make_destination = [places, stamp, voice](Pid target, bool samples_kernel) {
     DestinationOptions known = places;
     known.samples_kernel = samples_kernel;
     return make_destination(known, target, stamp, voice);

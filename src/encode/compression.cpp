@@ -108,7 +108,7 @@ Result<std::string> gunzip(std::span<const std::byte> bytes, std::size_t limit) 
 }
 
 Result<std::string> zstd(std::string_view bytes, int level) {
-  constexpr std::size_t kChunk = std::size_t{128} << 10U;
+  constexpr std::size_t kZstdChunk = std::size_t{128} << 10U;
   const std::unique_ptr<ZSTD_CCtx, std::size_t (*)(ZSTD_CCtx*)> context(ZSTD_createCCtx(), ZSTD_freeCCtx);
   if (context == nullptr) return make_error(ErrorCode::exhausted, "zstd: out of memory");
   ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, level);
@@ -117,7 +117,7 @@ Result<std::string> zstd(std::string_view bytes, int level) {
   out.resize(ZSTD_compressBound(bytes.size()));
   ZSTD_outBuffer output{out.data(), out.size(), 0};
   for (std::size_t left = 1; left != 0;) {
-    ZSTD_inBuffer input{bytes.data(), std::min(bytes.size(), kChunk), 0};
+    ZSTD_inBuffer input{bytes.data(), std::min(bytes.size(), kZstdChunk), 0};
     const bool is_last = input.size == bytes.size();
     left = ZSTD_compressStream2(context.get(), &output, &input, is_last ? ZSTD_e_end : ZSTD_e_continue);
     if (ZSTD_isError(left) != 0) return make_error(ErrorCode::failed, "zstd: {}", ZSTD_getErrorName(left));

@@ -24,7 +24,7 @@ constexpr Nanoseconds kSettling = 10s;
 constexpr double kRestoreBelow = 0.4;  // of the budget: twice the samples will still fit
 constexpr std::uint32_t kSlowest = 1024;
 
-constexpr Nanoseconds kBetweenChecks = 1s;
+constexpr Nanoseconds kBetweenBudgetChecks = 1s;
 constexpr Nanoseconds kBetweenShrinks = 30s;
 constexpr Nanoseconds kBetweenNotices = 10min;
 
@@ -104,7 +104,7 @@ Budgets::Steps Budgets::check(Nanoseconds now, Nanoseconds used_cpu,
                               const std::function<std::uint64_t()>& memory) {
   Steps steps;
   if (now < next_check_) return steps;
-  next_check_ = now + kBetweenChecks;
+  next_check_ = now + kBetweenBudgetChecks;
   const std::uint32_t before = cpu_.factor();
   steps.slow_down = cpu_.update(now, used_cpu);
   if (steps.slow_down) steps.notice = notice(before, *steps.slow_down, now);
