@@ -1,7 +1,7 @@
 #!/bin/sh
 # clang-tidy with the allow-list of .clang-tidy over everything that ships, in the large translation units of the asan build:
-# eight times as fast as file by file. The analyzer looks at functions of included files only if it is told to; its shallow mode
-# takes a third of the time of the deep one.
+# eight times as fast as file by file. The analyzer looks at functions of included files only if it is told to; its shallow mode, and 8,000
+# steps of a function, take a tenth of the time of the deep one.
 set -eu
 cd "$(dirname "$0")/.."
 units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.dir/*' -not -path '*_bench.dir/*' -not -path '*_fuzz.dir/*')
@@ -9,4 +9,4 @@ units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.d
 # shellcheck disable=SC2086
 printf '%s\n' $units src/symbol/demangle.cpp src/cli/ddprof_main.cpp |
   xargs -P "$(nproc)" -n 1 clang-tidy -p build/asan --quiet --extra-arg=-Xclang --extra-arg=-analyzer-opt-analyze-headers \
-    --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow 2>/dev/null
+    --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow,max-nodes=8000 2>/dev/null

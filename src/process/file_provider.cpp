@@ -129,7 +129,7 @@ Result<JitFile> JitFile::open(PatientOpener& opener, const FileRequest& request)
   return JitFile(std::move(file.fd), path);
 }
 
-Result<JitFile> JitFile::open_perf_map(PatientOpener& opener, Pid pid) {
+Result<JitFile> JitFile::open_jit_names(PatientOpener& opener, Pid pid) {
   const auto user = read_process_user(pid);
   const std::string outside = fmt::format("/tmp/perf-{}.map", to_int(pid));
   if (!user) return open(opener, own_request(outside, ::geteuid()));

@@ -102,7 +102,7 @@ class JitFile {
  public:
   // /tmp/perf-PID.map, with the number that the process has in its own namespace, as the process sees it;
   // then as we see it. A process that has ended must have been ours.
-  static Result<JitFile> open_perf_map(PatientOpener& opener, Pid pid);
+  static Result<JitFile> open_jit_names(PatientOpener& opener, Pid pid);
   // The jitdump that a process has mapped, as it sees it. To be opened when the mapping is seen: it stays
   // readable when the process ends.
   static Result<JitFile> open_dump(PatientOpener& opener, const MappedFile& file);

@@ -99,9 +99,9 @@ class PerfMapFile : public testing::Test {
 };
 
 TEST_F(PerfMapFile, IsReadWhereTheProcessWritesIt) {
-  EXPECT_EQ(JitFile::open_perf_map(opener, kSelf).error().code, ErrorCode::not_found);
+  EXPECT_EQ(JitFile::open_jit_names(opener, kSelf).error().code, ErrorCode::not_found);
   std::ofstream(path_) << "1000 10 function\n";
-  const auto file = JitFile::open_perf_map(opener, kSelf);
+  const auto file = JitFile::open_jit_names(opener, kSelf);
   ASSERT_TRUE(file.ok()) << file.error().message;
   EXPECT_EQ(file->read_all(100).value(), "1000 10 function\n");
   EXPECT_EQ(file->read_all(10).error().code, ErrorCode::exhausted);
@@ -113,15 +113,15 @@ TEST_F(PerfMapFile, IsReadWhereTheProcessWritesIt) {
 
 TEST_F(PerfMapFile, IsRefusedWhenItIsALinkAFifoOrOfAnotherUser) {
   ASSERT_EQ(::symlink("/etc/passwd", path_.c_str()), 0);
-  EXPECT_EQ(JitFile::open_perf_map(opener, kSelf).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(JitFile::open_jit_names(opener, kSelf).error().code, ErrorCode::unsupported);
   ::unlink(path_.c_str());
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  EXPECT_EQ(JitFile::open_perf_map(opener, kSelf).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(JitFile::open_jit_names(opener, kSelf).error().code, ErrorCode::unsupported);
   ::unlink(path_.c_str());
   std::ofstream(path_) << "1000 10 function\n";
   if (::chown(path_.c_str(), 12345, static_cast<gid_t>(-1)) != 0)
     GTEST_SKIP() << "files can be given away by root only";
-  const auto file = JitFile::open_perf_map(opener, kSelf);
+  const auto file = JitFile::open_jit_names(opener, kSelf);
   ASSERT_FALSE(file.ok());
   EXPECT_EQ(file.error().code, ErrorCode::permission_denied);
   EXPECT_NE(file.error().message.find("belongs to user 12345"), std::string::npos) << file.error().message;

@@ -33,7 +33,7 @@ class CodeIndex {
   // all processes that map it elsewhere.
   [[nodiscard]] const std::vector<CodeMapping>& representatives() const { return representatives_; }
 
-  // Drops the maps of address spaces that no sample has used since the last call, or that nobody has any
+  // Drops the maps of address spaces that no sample has used since the last call, or that no process has any
   // more, and the tables of files that the registry has forgotten.
   void forget_unused();
   // Drops everything that can be made again.

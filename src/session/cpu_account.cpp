@@ -85,7 +85,7 @@ void CpuAccount::find_exact_total(bool is_final) {
   totals_.exact = collector_.exact_total(clocked_.event);
   if (!totals_.exact || !options_.charged.ask) return;
   // Counters do not see the very start and end of a task, and count what a hypervisor or an interrupt stole;
-  // what was charged is the truth, if nobody is missing in it: children that live, or for whom nobody waited.
+  // what was charged is the truth, if none is missing in it: children that live, or were not waited for.
   const std::int64_t counted = *totals_.exact;
   const std::int64_t charged = options_.charged.ask(counted, is_final);
   const std::int64_t deficit = counted - charged;

@@ -25,14 +25,14 @@ std::string readable_offset(const CodeFile* file, std::uint64_t address) {
 }
 
 // Piece by piece: the whole text takes several times the memory of what it says.
-Result<PerfMap> read_perf_map(PatientOpener& opener, Pid pid, const ReadLimits& limits) {
-  constexpr std::uint64_t kMaxPerfMapBytes = 128U << 20U;
+Result<JitNames> read_jit_names(PatientOpener& opener, Pid pid, const ReadLimits& limits) {
+  constexpr std::uint64_t kMaxListBytes = 128U << 20U;
   constexpr std::size_t kWindowBytes = 256U << 10U;
-  const JitFile file = TRY(JitFile::open_perf_map(opener, pid));
+  const JitFile file = TRY(JitFile::open_jit_names(opener, pid));
   const std::uint64_t file_bytes = TRY(file.size());
-  if (file_bytes > kMaxPerfMapBytes)
-    return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", file.path(), kMaxPerfMapBytes);
-  PerfMap::Builder builder(limits);
+  if (file_bytes > kMaxListBytes)
+    return make_error(ErrorCode::exhausted, "read {}: larger than {} bytes", file.path(), kMaxListBytes);
+  JitNames::Builder builder(limits);
   std::string window;
   for (std::uint64_t offset = 0; offset < file_bytes;) {
     window.resize(std::min<std::uint64_t>(kWindowBytes, file_bytes - offset));
@@ -78,7 +78,7 @@ FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
 }
 
 Result<void> FrameNames::read_generated(Symbols& symbols, const CodeFile& file) {
-  auto map = read_perf_map(opener_, file.pid, guard_.limits);
+  auto map = read_jit_names(opener_, file.pid, guard_.limits);
   if (!map && map.error().code != ErrorCode::not_found) symbols.problem = map.error().message;
   symbols.jit_map = std::move(map).value_or({});
   if (const std::uint64_t unread = symbols.jit_map->unread_lines(); unread > 0)

@@ -13,7 +13,7 @@
 #include "session/file_guard.hpp"
 #include "session/kernel_names.hpp"
 #include "symbol/jit_dump.hpp"
-#include "symbol/perf_map.hpp"
+#include "symbol/jit_names.hpp"
 #include "symbol/symbol_table.hpp"
 
 namespace ddprof {
@@ -49,7 +49,7 @@ class FrameNames {
  private:
   struct Symbols {
     std::optional<SymbolTable> table;
-    std::optional<PerfMap> jit_map;
+    std::optional<JitNames> jit_map;
     std::unique_ptr<JitDump> jit_dump;  // read on as it grows
     std::string problem;                // what was refused, and why
     bool is_fresh = false;              // what a JIT compiler wrote has been read for this period

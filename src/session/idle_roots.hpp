@@ -12,7 +12,7 @@
 
 namespace ddprof {
 
-// Tells whoever attached to a master, or to a shell, that it is not the one who works: all samples are of
+// Tells a user who attached to a master, or to a shell, that it is not the one who works: all samples are of
 // processes that it started.
 class IdleRoots {
  public:

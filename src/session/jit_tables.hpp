@@ -31,9 +31,9 @@ class JitTables {
   void add(FileId code, FileId dump);
   // Null when nothing tells of that code, or nothing has been read yet.
   [[nodiscard]] const UnwindTable* table(FileId code) const;
-  // Reads what the dump has gained. True when there is another table: whoever holds the old one lets go.
+  // Reads what the dump has gained. True when there is another table: the old one is not to be used any more.
   bool refresh(FileId code, Nanoseconds now);
-  // Drops what nobody has refreshed since the last call. True when that was anything, as above.
+  // Drops what was not refreshed since the last call. True when that was anything, as above.
   bool forget_unused();
   [[nodiscard]] std::size_t table_bytes() const;
 

@@ -13,7 +13,7 @@ Cadence::Cadence(std::optional<std::chrono::seconds> period, std::optional<std::
 
 void Cadence::begin(Nanoseconds start, Nanoseconds now, std::optional<Nanoseconds> paused_since) {
   start_ = start;
-  // A pause that began after the start of a profile has ended it, and nobody has closed it yet.
+  // A pause that began after the start of a profile has ended it, and it is not closed yet.
   const bool is_between = start > now || (paused_since && *paused_since < start);
   is_paused_ = has_pauses() && is_between;
 }

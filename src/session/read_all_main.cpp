@@ -21,7 +21,7 @@
 #include "symbol/code_names.hpp"
 #include "symbol/demangle.hpp"
 #include "symbol/jit_dump.hpp"
-#include "symbol/perf_map.hpp"
+#include "symbol/jit_names.hpp"
 #include "symbol/symbol_table.hpp"
 #include "unwind/compile.hpp"
 
@@ -136,7 +136,7 @@ class Reader {
       constexpr std::size_t kMaxMapBytes = std::size_t{128} << 20U;
       if (bytes.size() <= kMaxMapBytes) {
         const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-        const PerfMap map = PerfMap::parse(text, guard_.limits);
+        const JitNames map = JitNames::parse(text, guard_.limits);
         if (map.unread_lines() > 0) problems_.emplace_back("perf map: too large to read");
       }
       return read_dump(bytes);

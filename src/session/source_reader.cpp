@@ -236,7 +236,7 @@ Result<SourceReader::Work::Outcome> SourceReader::Work::read_file(Wanted& wanted
 }
 
 // Unpacking onto a disk takes seconds and comes last. Before that it is the turn of the user whose files have
-// taken the least time, so that many or large ones delay nobody else's; of these, the hottest file.
+// taken the least time, so that many or large ones delay no other user's; of these, the hottest file.
 SourceReader::Wanted SourceReader::Work::take_next() {
   const auto order = [this](const Wanted& wanted) {
     const auto time = time_of_users.find(user_of(wanted));

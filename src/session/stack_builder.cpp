@@ -36,7 +36,7 @@ void StackBuilder::unwind(const SampleEvent& sample, const Process& process) {
   OuterFrames* outer = outer_frames(sample, copy.is_truncated);
   unwinder_.unwind(sample.registers, copy, code_.modules(process), outer, &live_, stack_);
   // A handler on a stack of its own: the copy holds that one, the frames that it interrupted are elsewhere.
-  // Or the copy ended early, at a page that nobody had touched.
+  // Or the copy ended early, at a page that was never touched.
   bool ends_outside = stack_.reason == StopReason::truncated_copy || stack_.reason == StopReason::bad_memory;
   if (outer == nullptr && ends_outside) {
     unwinder_.unwind(sample.registers, copy, code_.modules(process), outer_frames(sample, true), &live_,

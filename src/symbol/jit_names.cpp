@@ -1,4 +1,4 @@
-#include "symbol/perf_map.hpp"
+#include "symbol/jit_names.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -32,13 +32,13 @@ std::optional<MapLine> parse_map_line(std::string_view text) {
   if (!start) return std::nullopt;
   const std::optional<std::uint64_t> size = take_number(text);
   if (!size || *size == 0 || *size > ~*start || text.empty()) return std::nullopt;
-  return MapLine{*start, *size, text.substr(0, PerfMap::kMaxNameBytes)};
+  return MapLine{*start, *size, text.substr(0, JitNames::kMaxNameBytes)};
 }
 
 }  // namespace
 
 // Makes [start, end) free: what reaches into it is cut, what lies inside goes.
-void PerfMap::Builder::clear_range(std::uint64_t start, std::uint64_t end) {
+void JitNames::Builder::clear_range(std::uint64_t start, std::uint64_t end) {
   auto at = ranges_.lower_bound(start);
   if (at != ranges_.begin()) {
     const auto before = std::prev(at);
@@ -54,7 +54,7 @@ void PerfMap::Builder::clear_range(std::uint64_t start, std::uint64_t end) {
 }
 
 // Names of code that is gone make room when it is needed.
-bool PerfMap::Builder::has_room_for(std::string_view name) {
+bool JitNames::Builder::has_room_for(std::string_view name) {
   if (ranges_.size() >= max_entries_) return false;
   if (map_.names_.size() + name.size() < max_name_bytes_) return true;
   std::string names;
@@ -69,7 +69,7 @@ bool PerfMap::Builder::has_room_for(std::string_view name) {
   return false;
 }
 
-void PerfMap::Builder::add_line(std::string_view text) {
+void JitNames::Builder::add_line(std::string_view text) {
   const std::optional<MapLine> line = ++lines_ <= kMaxLines ? parse_map_line(text) : std::nullopt;
   const bool is_unread = lines_ > kMaxLines || (line && !has_room_for(line->name));
   if (!line || is_unread) {
@@ -84,7 +84,7 @@ void PerfMap::Builder::add_line(std::string_view text) {
   map_.names_.append(name) += '\0';
 }
 
-std::size_t PerfMap::Builder::add(std::string_view text) {
+std::size_t JitNames::Builder::add(std::string_view text) {
   const std::size_t all = text.size();
   // A line without its newline is still being written.
   for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
@@ -92,19 +92,19 @@ std::size_t PerfMap::Builder::add(std::string_view text) {
   return all - text.size();
 }
 
-PerfMap PerfMap::Builder::build() && {
+JitNames JitNames::Builder::build() && {
   map_.entries_.reserve(ranges_.size());
   for (const auto& [start, range] : ranges_) map_.entries_.push_back({start, range.end, range.name});
   return std::move(map_);
 }
 
-PerfMap PerfMap::parse(std::string_view text, const ReadLimits& limits) {
+JitNames JitNames::parse(std::string_view text, const ReadLimits& limits) {
   Builder builder(limits);
   builder.add(text);
   return std::move(builder).build();
 }
 
-std::optional<JitSymbol> PerfMap::find(std::uint64_t address) const {
+std::optional<JitSymbol> JitNames::find(std::uint64_t address) const {
   const auto after =
       std::upper_bound(entries_.begin(), entries_.end(), address,
                        [](std::uint64_t value, const Entry& entry) { return value < entry.start; });

@@ -20,17 +20,17 @@ struct JitSymbol {
 
 // Code that a JIT compiler described in /tmp/perf-PID.map: lines of "START SIZE name", appended while it
 // runs. Where lines overlap, the later one holds, because code memory is reused.
-class PerfMap {
+class JitNames {
  public:
   static constexpr std::size_t kMaxNameBytes = 300;
   static constexpr std::uint64_t kMaxLines = 4'000'000;  // some of them say again what others said
 
   class Builder;
 
-  PerfMap() = default;
+  JitNames() = default;
 
   // Takes what can be read: malformed lines are counted, a last line without its newline is ignored.
-  static PerfMap parse(std::string_view text, const ReadLimits& limits = {});
+  static JitNames parse(std::string_view text, const ReadLimits& limits = {});
 
   [[nodiscard]] std::optional<JitSymbol> find(std::uint64_t address) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
@@ -53,14 +53,14 @@ class PerfMap {
 };
 
 // Makes one from a file that is read piece by piece: the text takes several times the memory of the map.
-class PerfMap::Builder {
+class JitNames::Builder {
  public:
   explicit Builder(const ReadLimits& limits)
       : max_entries_(limits.count(kEntryBytes, 2)), max_name_bytes_(limits.bytes() / 8) {}
 
   // Takes the whole lines at the front of `text`. Returns how many bytes they are.
   std::size_t add(std::string_view text);
-  [[nodiscard]] PerfMap build() &&;
+  [[nodiscard]] JitNames build() &&;
 
  private:
   static constexpr std::size_t kEntryBytes = 64;  // of a node of `ranges_`
@@ -77,7 +77,7 @@ class PerfMap::Builder {
   std::size_t max_name_bytes_;
   std::uint64_t lines_ = 0;
   std::map<std::uint64_t, Range> ranges_;  // disjoint
-  PerfMap map_;
+  JitNames map_;
 };
 
 }  // namespace ddprof
