@@ -197,8 +197,9 @@ def profilers(binary):
 while len(profilers(sys.argv[1])) < 2:
     pass
 found = sorted(profilers(sys.argv[1]))[1 if sys.argv[2] == 'worker' else 0:]  # the supervisor was first
-for pid in found:
-    os.kill(pid, signal.SIGKILL)
+for how in (signal.SIGSTOP, signal.SIGKILL):  # a worker whose supervisor is gone would end by itself
+    for pid in found:
+        os.kill(pid, how)
 def has_ended(pid):
     try:
         return 'zombie' in open('/proc/%d/status' % pid).read()
