@@ -145,9 +145,10 @@ class SystemTest(unittest.TestCase):
     @classmethod
     def environment(cls):
         """Profiles without a place of their own and kept names stay in the folder, and so do the findings of sanitizers, which
-        a profiler in the background could not show otherwise. An agent on this machine is none of our business."""
+        a profiler in the background could not show otherwise. An agent on this machine is none of our business. The
+        thread that checks a place may still be ending when `record` forks, which tsan allows only if it is told to."""
         log = "log_path=" + os.path.join(cls.folder, "sanitizer")
-        return dict(os.environ, XDG_STATE_HOME=os.path.join(cls.folder, "state"), XDG_CACHE_HOME=cls.folder, DD_PROFILING_FIND_AGENT="false", ASAN_OPTIONS=log, TSAN_OPTIONS=log, UBSAN_OPTIONS=log + ":print_stacktrace=1")
+        return dict(os.environ, XDG_STATE_HOME=os.path.join(cls.folder, "state"), XDG_CACHE_HOME=cls.folder, DD_PROFILING_FIND_AGENT="false", ASAN_OPTIONS=log, TSAN_OPTIONS=log + ":die_after_fork=0", UBSAN_OPTIONS=log + ":print_stacktrace=1")
 
     def tearDown(self):
         for path in glob.glob(os.path.join(self.folder, "sanitizer.*")):
