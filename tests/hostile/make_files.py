@@ -150,6 +150,19 @@ def distant_eh_frame(path, offset=2 * MIB):
     elf.write(path, entry=0)
 
 
+def many_rows(path, rows):
+    """An honest .eh_frame whose table has this many rows. Not one of HOSTILE."""
+    elf = Elf()
+    elf.memory = CODE + rows + 0x1000
+    elf.end = (elf.end + rows + 0xffff) // 0x1000 * 0x1000
+    start, at = cie(), (elf.end + 15) // 16 * 16
+    steps = b"".join(b"\x41\x0e" + bytes([8 + 8 * (row % 8)]) for row in range(rows))  # a byte on, another CFA
+    body = struct.pack("<I", len(start) + 4) + struct.pack("<iI", CODE - (at + len(start) + 8), rows + 0x1000) + b"\0\0\x0e\x08" + steps
+    data = start + struct.pack("<I", len(body)) + body + bytes(4)
+    elf.add(b".eh_frame", data, at=elf.put(data, at=at), address=at, flags=2)
+    elf.write(path, entry=0)
+
+
 def eh_frame_of_cies(path):
     """60 MiB of CIEs: each takes ten times its bytes in memory."""
     elf = Elf()

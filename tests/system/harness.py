@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -16,6 +17,7 @@ import unittest
 import pprof
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.append(os.path.join(REPOSITORY, "tests", "hostile"))
 BINARY = os.path.abspath(os.environ.get("DDPROF_BINARY") or os.path.join(REPOSITORY, "build", "release", "ddprof"))
 PUPPETS = os.path.abspath(os.environ.get("DDPROF_PUPPETS") or os.path.join(REPOSITORY, "build", "dev", "puppets"))
 PARANOID = "/proc/sys/kernel/perf_event_paranoid"
@@ -38,14 +40,14 @@ def unprivileged(command, user=NOBODY):
 
 
 def wait_for(condition, seconds, what):
-    """Polls for a state of another process that announces itself in no other way."""
-    end = time.monotonic() + seconds
+    """Polls for a state of another process that announces itself in no other way. A busy machine has four times as long."""
+    end = time.monotonic() + 4 * seconds
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.02)
-    raise AssertionError("waited %d s in vain for %s" % (seconds, what))
+    raise AssertionError("waited %d s in vain for %s" % (4 * seconds, what))
 
 
 def processes_of(executable):

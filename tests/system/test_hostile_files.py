@@ -2,7 +2,6 @@
 too large to read, and the service of a third user keeps its CPU time and its right names."""
 
 import contextlib
-import importlib.util
 import os
 import shutil
 import signal
@@ -10,12 +9,9 @@ import subprocess
 import unittest
 
 import harness
+import make_files
 import neighbours
 import pprof
-
-spec = importlib.util.spec_from_file_location("make_files", os.path.join(harness.REPOSITORY, "tests", "hostile", "make_files.py"))
-make_files = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(make_files)
 
 READ_ALL = os.path.join(harness.REPOSITORY, "build", "release", "src", "session", "read_all")
 MAPPED = [name for name in make_files.HOSTILE if name not in ("perf_map", "perf_map_of_names", "jit_dump")]
