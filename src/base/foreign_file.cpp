@@ -221,18 +221,31 @@ bool PatientOpener::is_left_alone(const HungPlace& place, std::string_view path)
   });
 }
 
+std::vector<PatientOpener::HungPlace> PatientOpener::hung_places() const {
+  const std::lock_guard lock(mutex_);
+  return hung_places_;
+}
+
+std::optional<std::chrono::milliseconds> PatientOpener::patience_for(const HungPlace& place,
+                                                                     std::string_view path) const {
+  const std::lock_guard lock(mutex_);
+  if (is_left_alone(place, path)) return std::nullopt;
+  return patience_ / (1U << std::min<std::size_t>(hung_calls_of(place.user), 6));
+}
+
 Result<ForeignFile> PatientOpener::open(const FileRequest& request) {
   const std::string path = request.root + request.path;
   std::optional<HungPlace> place;  // costs a mount table: only when something has hung
-  if (!hung_places_.empty()) place = place_now(request);
-  if (place && is_left_alone(*place, path))
-    return make_error(ErrorCode::exhausted, "open {}: its file system hung before", path);
-  const auto patience = patience_ / (1U << std::min<std::size_t>(place ? hung_calls_of(place->user) : 0, 6));
-  auto opened = call_within(patience, [open = open_, request] { return open(request); });
+  if (!hung_places().empty()) place = place_now(request);
+  const auto patience = place ? patience_for(*place, path) : patience_;
+  if (!patience) return make_error(ErrorCode::exhausted, "open {}: its file system hung before", path);
+  auto opened = call_within(*patience, [open = open_, request] { return open(request); });
   if (opened) return std::move(*opened);
-  hung_places_.push_back(place ? *place : place_now(request));
+  if (!place) place = place_now(request);
+  const std::lock_guard lock(mutex_);
+  hung_places_.push_back(*place);
   return make_error(ErrorCode::exhausted, "open {}: its file system hangs, {} is left alone from now on",
-                    path, hung_places_.back().path);
+                    path, place->path);
 }
 
 PatientOpener::HungPlace place_of(const FileRequest& request, std::string_view mountinfo) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,7 +75,7 @@ Result<MappedRegion> map_foreign_file(ForeignFile& file);
 // Opens files on file systems that may hang: a dead NFS server, a stopped FUSE daemon. Waits for each at most
 // its patience; the mount that made it wait is left alone from then on. Others go on, and so do other users:
 // each call that hangs costs time and a thread, so a user has few of them, and each waits half as long as the
-// one before. For one thread.
+// one before. For any thread.
 class PatientOpener {
  public:
   using Open = std::function<Result<ForeignFile>(const FileRequest&)>;
@@ -97,14 +98,18 @@ class PatientOpener {
 
     friend bool operator==(const HungPlace&, const HungPlace&) = default;
   };
-  [[nodiscard]] const std::vector<HungPlace>& hung_places() const { return hung_places_; }
+  [[nodiscard]] std::vector<HungPlace> hung_places() const;
 
  private:
   [[nodiscard]] std::size_t hung_calls_of(std::uint32_t user) const;
   [[nodiscard]] bool is_left_alone(const HungPlace& place, std::string_view path) const;
+  // Nothing: it is left alone.
+  [[nodiscard]] std::optional<std::chrono::milliseconds> patience_for(const HungPlace& place,
+                                                                      std::string_view path) const;
 
   std::chrono::milliseconds patience_;
   Open open_;
+  mutable std::mutex mutex_;  // guards what follows, and is not held while a file is opened
   std::vector<HungPlace> hung_places_;
 };
 

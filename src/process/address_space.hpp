@@ -11,7 +11,7 @@
 namespace ddprof {
 
 // One executable mapping of a process. `bias` turns a run-time address into the ELF address of its file:
-// elf = run-time - bias.
+// elf = run-time - bias. It is known when the file is open: see FileRegistry::resolved.
 struct CodeMapping {
   Address start{};
   Address end{};

@@ -1,5 +1,6 @@
 #include "process/file_provider.hpp"
 
+#include <absl/container/flat_hash_map.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -154,9 +156,10 @@ Result<JitFile> JitFile::open_dump(PatientOpener& opener, const MappedFile& file
 }
 
 Result<std::uint64_t> JitFile::size() const {
-  struct stat status {};
-  if (::fstat(fd_.get(), &status) != 0) return errno_error(errno, "stat " + path_);
-  return static_cast<std::uint64_t>(status.st_size);
+  struct statx status {};
+  if (::statx(fd_.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_SIZE, &status) != 0)
+    return errno_error(errno, "stat " + path_);
+  return status.stx_size;
 }
 
 Result<std::size_t> JitFile::read(std::uint64_t offset, std::span<std::byte> into) const {
@@ -212,7 +215,34 @@ bool is_served_by_user(const std::string& path) {
 
 }  // namespace
 
-std::size_t ProcFileProvider::copyable_bytes(std::uint32_t user) const {
+// What the threads that open files share.
+class ProcFileProvider::Files {
+ public:
+  Result<CodeImage> open(const MappedFile& file, const std::optional<UserRights>& user,
+                         const Result<std::shared_ptr<const TargetRoot>>& root);
+  Result<CodeImage> open_jit_dump(const MappedFile& file) {
+    return CodeImage{.dump = TRY(JitFile::open_dump(opener_, file))};
+  }
+
+ private:
+  Result<CodeImage> try_open(const FileRequest& request, const MappedFile& file);
+  Result<CodeImage> open_of_process(const MappedFile& file, const UserRights& user,
+                                    std::shared_ptr<const TargetRoot> root);
+  // Of a process that is gone, or not ours to look into.
+  Result<CodeImage> open_of_unknown(const MappedFile& file);
+  [[nodiscard]] std::size_t copyable_bytes(std::uint32_t user) const;
+  void count_copied(std::uint32_t user, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    copied_bytes_[user] += bytes;
+  }
+
+  PatientOpener opener_;
+  mutable std::mutex mutex_;
+  absl::flat_hash_map<std::uint32_t, std::size_t> copied_bytes_;  // by user; under the mutex
+};
+
+std::size_t ProcFileProvider::Files::copyable_bytes(std::uint32_t user) const {
+  const std::lock_guard lock(mutex_);
   std::size_t all = 0;
   for (const auto& [id, bytes] : copied_bytes_) all += bytes;
   const auto known = copied_bytes_.find(user);
@@ -221,20 +251,20 @@ std::size_t ProcFileProvider::copyable_bytes(std::uint32_t user) const {
                   kMaxCopiedBytes - std::min(all, kMaxCopiedBytes));
 }
 
-Result<CodeImage> ProcFileProvider::try_open(const FileRequest& request, const MappedFile& file) {
+Result<CodeImage> ProcFileProvider::Files::try_open(const FileRequest& request, const MappedFile& file) {
   auto opened = opener_.open(request);
   if (!opened && opened.error().code == ErrorCode::exhausted)
-    copied_bytes_[request.user] += request.max_copied_bytes;  // the thread that hangs may hold them
+    count_copied(request.user, request.max_copied_bytes);  // the thread that hangs may hold them
   if (!opened) return std::move(opened).error();
-  if (opened->copy) copied_bytes_[request.user] += opened->copy->size();
+  if (opened->copy) count_copied(request.user, opened->copy->size());
   MappedRegion region = TRY(map_foreign_file(*opened));
   if (!has_build_id(region, file.identity.build_id))
     return make_error(ErrorCode::not_found, "open {}: of another build", request.path);
   return CodeImage{.path = file.identity.path, .region = std::move(region), .owner = opened->owner};
 }
 
-Result<CodeImage> ProcFileProvider::open_of_process(const MappedFile& file, const UserRights& user,
-                                                    std::shared_ptr<const TargetRoot> root) {
+Result<CodeImage> ProcFileProvider::Files::open_of_process(const MappedFile& file, const UserRights& user,
+                                                           std::shared_ptr<const TargetRoot> root) {
   FileRequest request = request_of(file);
   request.user = user.user;
   request.mounts = proc_path(file.pid, "mountinfo");
@@ -264,7 +294,7 @@ Result<CodeImage> ProcFileProvider::open_of_process(const MappedFile& file, cons
   return image;
 }
 
-Result<CodeImage> ProcFileProvider::open_of_unknown(const MappedFile& file) {
+Result<CodeImage> ProcFileProvider::Files::open_of_unknown(const MappedFile& file) {
   if (is_served_by_user(file.identity.path))
     return make_error(ErrorCode::unsupported, "open {}: its file system is a user's", file.identity.path);
   FileRequest request = request_of(file);
@@ -275,13 +305,24 @@ Result<CodeImage> ProcFileProvider::open_of_unknown(const MappedFile& file) {
   return image;
 }
 
-Result<CodeImage> ProcFileProvider::open(const MappedFile& file) {
-  const auto user = read_process_user(file.pid);
-  auto root = roots_.find_or_open(file.pid);
-  auto image = user && root ? open_of_process(file, user->rights, std::move(*root)) : open_of_unknown(file);
+Result<CodeImage> ProcFileProvider::Files::open(const MappedFile& file, const std::optional<UserRights>& user,
+                                                const Result<std::shared_ptr<const TargetRoot>>& root) {
+  auto image = user && root ? open_of_process(file, *user, *root) : open_of_unknown(file);
   if (image || image.error().code == ErrorCode::exhausted) return image;
   return make_error(ErrorCode::not_found, "open {}: gone or replaced since it was mapped",
                     file.identity.path);
+}
+
+ProcFileProvider::ProcFileProvider() : files_(std::make_shared<Files>()) {}
+
+FileProvider::Open ProcFileProvider::prepare(const MappedFile& file) {
+  if (is_jit_dump_path(file.identity.path))
+    return [files = files_, file] { return files->open_jit_dump(file); };
+  std::optional<UserRights> user;
+  if (auto known = read_process_user(file.pid)) user = std::move(known->rights);
+  return [files = files_, file, user = std::move(user), root = roots_.find_or_open(file.pid)] {
+    return files->open(file, user, root);
+  };
 }
 
 }  // namespace ddprof

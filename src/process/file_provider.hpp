@@ -1,9 +1,8 @@
 #pragma once
 
-#include <absl/container/flat_hash_map.h>
-
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -96,7 +95,7 @@ class TargetRoots {
 
 // A file by which a JIT compiler tells of its code. Any user can leave a file of that name in /tmp, and could
 // name anything in it: it must belong to the user of the process, be a regular file, and be on no file system
-// that the user serves, for it is read on threads that must not hang. The reason of a refusal is to be told;
+// that the user serves, for it is read while names are made. The reason of a refusal is to be told;
 // not_found is the usual case.
 class JitFile {
  public:
@@ -108,7 +107,7 @@ class JitFile {
   static Result<JitFile> open_dump(PatientOpener& opener, const MappedFile& file);
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // As it is now: these files grow.
+  // As this kernel knows it now: these files grow. Waits for no file system.
   [[nodiscard]] Result<std::uint64_t> size() const;
   // Fills `into` from `offset` on; returns how much of it, less at the end of the file.
   Result<std::size_t> read(std::uint64_t offset, std::span<std::byte> into) const;
@@ -133,15 +132,19 @@ struct CodeImage {
   std::shared_ptr<const TargetRoot> root{};  // null: ours
   std::optional<std::uint32_t> owner{};      // its only writer; none: others could write it too
   std::optional<UserRights> rights{};        // with which the paths that it names are opened; none: ours
+  std::optional<JitFile> dump{};             // instead of all that, of a jitdump
 };
 
 // Opens files as the target sees them. The only way by which this module opens a file that a process maps or
 // names; what /proc says of processes is read by proc_files.hpp, and what can hang there by ForeignMemory.
 class FileProvider {
  public:
+  // Opens the file, on any thread, and may outlive the provider.
+  using Open = std::function<Result<CodeImage>()>;
+
   virtual ~FileProvider() = default;
-  virtual Result<CodeImage> open(const MappedFile& file) = 0;
-  virtual Result<JitFile> open_jit_dump(const MappedFile& file) = 0;
+  // Waits for no file system. What tells of the process is read now: it may be gone a moment later.
+  virtual Open prepare(const MappedFile& file) = 0;
 };
 
 // By its path below the root of the process, with the rights of its user; then through /proc/PID/map_files
@@ -154,20 +157,15 @@ class ProcFileProvider final : public FileProvider {
   static constexpr std::size_t kMaxCopiedBytesOfUser = std::size_t{16} << 20U;
   static constexpr std::size_t kMaxCopiedBytes = std::size_t{64} << 20U;
 
-  Result<CodeImage> open(const MappedFile& file) override;
-  Result<JitFile> open_jit_dump(const MappedFile& file) override { return JitFile::open_dump(opener_, file); }
+  ProcFileProvider();
+
+  Open prepare(const MappedFile& file) override;
 
  private:
-  Result<CodeImage> try_open(const FileRequest& request, const MappedFile& file);
-  Result<CodeImage> open_of_process(const MappedFile& file, const UserRights& user,
-                                    std::shared_ptr<const TargetRoot> root);
-  // Of a process that is gone, or not ours to look into.
-  Result<CodeImage> open_of_unknown(const MappedFile& file);
-  [[nodiscard]] std::size_t copyable_bytes(std::uint32_t user) const;
+  class Files;
 
-  PatientOpener opener_;
+  std::shared_ptr<Files> files_;
   TargetRoots roots_;
-  absl::flat_hash_map<std::uint32_t, std::size_t> copied_bytes_;  // by user
 };
 
 }  // namespace ddprof

@@ -1,12 +1,17 @@
 #include "process/file_registry.hpp"
 
+#include <elf.h>
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "process/process_user.hpp"
 
 namespace ddprof {
 
@@ -32,6 +37,18 @@ std::span<const std::byte> own_vdso() {
 std::string CodeFile::base_name() const {
   std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
+std::optional<std::uint64_t> CodeFile::elf_address(std::uint64_t file_offset) const {
+  if (!elf) return std::nullopt;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  for (const auto& segment : elf->segments()) {
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
+    const std::uint64_t first = segment.offset & ~(page - 1);  // mmap works in whole pages
+    if (file_offset < first || file_offset >= segment.offset + segment.filesz) continue;
+    return segment.vaddr - segment.offset + file_offset;
+  }
+  return std::nullopt;
 }
 
 bool CodeFile::is_as_opened() const {
@@ -84,24 +101,14 @@ FileId FileRegistry::find(const Key& key) {
   return known->second.id;
 }
 
-CodeFile FileRegistry::open(const MappedFile& mapped) {
-  CodeFile file;
-  file.path = mapped.identity.path;
-  file.build_id = mapped.identity.build_id;
-  file.pid = mapped.pid;
-  if (is_jit_dump_path(file.path)) {
-    auto dump = provider_.open_jit_dump(mapped);
-    if (dump) {
-      file.kind = CodeFile::Kind::jit_dump;
-      file.dump = std::move(dump).value();
-    } else {
-      file.problem = dump.error().message;
-    }
-    return file;
-  }
-  auto image = provider_.open(mapped);
+void FileRegistry::open(const FileProvider::Open& open_file, CodeFile& file) {
+  file.kind = CodeFile::Kind::unopened;
+  auto image = open_file();
   if (!image) {
     file.problem = image.error().message;
+  } else if (image->dump) {
+    file.kind = CodeFile::Kind::jit_dump;
+    file.dump = std::move(image->dump);
   } else if (auto elf = ElfFile::parse(image->region.bytes()); !elf) {
     file.problem = elf.error().message;
   } else {
@@ -114,11 +121,11 @@ CodeFile FileRegistry::open(const MappedFile& mapped) {
     file.owner = image->owner;
     file.rights = std::move(image->rights);
   }
-  return file;
 }
 
 FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mapping_end,
                                   const FileIdentity& identity, std::optional<std::uint32_t>& user) {
+  take_opened();
   if (const FileId known = find(key_of(identity, kAllUsers)); known != FileId::none) return known;
   if (const auto now = find_user_of(pid)) user = now;
   Key key = key_of(identity, user ? Scope{*user} : kUnknownUser);
@@ -126,7 +133,40 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
   key.path = identity.path;
   if (const FileId known = find(key); known != FileId::none) return known;
 
-  CodeFile file = open({pid, mapping_start, mapping_end, identity});
+  auto open_file = provider_.prepare({pid, mapping_start, mapping_end, identity});
+  CodeFile file{.path = identity.path, .build_id = identity.build_id, .pid = pid};
+  if (threads_ != nullptr) return post(std::move(file), std::move(key), std::move(open_file), user);
+  open(open_file, file);
+  return add_opened(std::move(file), std::move(key));
+}
+
+void FileRegistry::Opening::run() {
+  if (is_begun.exchange(true)) return;  // it was posted again
+  FileRegistry::open(open, file);
+  is_done.store(true, std::memory_order_release);
+}
+
+FileId FileRegistry::post(CodeFile file, Key key, FileProvider::Open open_file,
+                          std::optional<std::uint32_t> user) {
+  CodeFile known{
+      .kind = CodeFile::Kind::opening, .path = file.path, .build_id = file.build_id, .pid = file.pid};
+  auto opening = std::make_shared<Opening>();
+  opening->open = std::move(open_file);
+  opening->file = std::move(file);
+  opening->key = key;
+  if (threads_->post(
+          user, [opening] { opening->run(); }, FileThreads::Urgency::later)) {
+    opening_.push_back(opening);
+  } else {
+    known.kind = CodeFile::Kind::unopened;
+    known.problem = fmt::format("open {}: too many files of its user hang", known.path);
+  }
+  opening->id = add(std::move(known));
+  known_[std::move(key)].id = opening->id;
+  return opening->id;
+}
+
+FileId FileRegistry::add_opened(CodeFile file, Key key) {
   // The same file may be known by its build id from a record, and by its inode from /proc/PID/maps.
   const bool has_content = file.kind == CodeFile::Kind::elf && !file.build_id.empty();
   const Key content = has_content ? content_key(file, key) : key;
@@ -136,8 +176,74 @@ FileId FileRegistry::find_or_open(Pid pid, Address mapping_start, Address mappin
     id = add(std::move(file));
     known_[content].id = id;
   }
-  if (identity.build_id.empty()) known_[std::move(key)].id = id;
+  if (key.build_id.empty()) known_[std::move(key)].id = id;
   return id;
+}
+
+void FileRegistry::take(Opening& opened) {
+  if (!files_.contains(opened.id)) return;  // forgotten meanwhile
+  if (!opened.file.elf) return files_.add(opened.id, std::move(opened.file));
+  known_.erase(opened.key);
+  open_as_[opened.id] = add_opened(std::move(opened.file), std::move(opened.key));
+  forget(opened.id);
+}
+
+bool FileRegistry::are_done(const Openings& openings) {
+  return std::all_of(openings.begin(), openings.end(),
+                     [](const auto& opening) { return opening->is_done.load(std::memory_order_acquire); });
+}
+
+void FileRegistry::take_opened(Nanoseconds most_waiting) {
+  if (most_waiting > Nanoseconds(0) && !opening_.empty())
+    threads_->wait_for(most_waiting, [this] { return are_done(opening_); });
+  std::erase_if(opening_, [this](const std::shared_ptr<Opening>& opening) {
+    const bool is_done = opening->is_done.load(std::memory_order_acquire);
+    if (is_done) take(*opening);
+    return is_done;
+  });
+}
+
+void FileRegistry::wait_until_open(const AddressSpace& space, std::optional<std::uint32_t> user) {
+  take_opened();
+  Openings mapped;
+  for (const auto& opening : opening_) {
+    const auto& mappings = space.mappings();
+    const bool is_mapped = std::any_of(mappings.begin(), mappings.end(), [&](const CodeMapping& mapping) {
+      return mapping.file == opening->id;
+    });
+    if (!is_mapped || std::exchange(opening->was_waited_for, true)) continue;
+    mapped.push_back(opening);
+    if (!opening->is_begun) std::ignore = threads_->post(user, [opening] { opening->run(); });
+  }
+  if (mapped.empty()) return;
+  threads_->wait(user, false, [&] { return are_done(mapped); });
+  take_opened();
+}
+
+FileId FileRegistry::resolved(FileId id) const {
+  const auto known = open_as_.find(id);
+  return known != open_as_.end() ? known->second : id;
+}
+
+CodeMapping FileRegistry::resolved(CodeMapping mapping) const {
+  mapping.file = resolved(mapping.file);
+  const auto& file = files_[mapping.file];
+  if (file == nullptr || file->kind == CodeFile::Kind::jit) return mapping;
+  // The best guess for a file that we cannot read is that it is mapped as it is.
+  const auto address = file->kind == CodeFile::Kind::vdso
+                           ? 0
+                           : file->elf_address(mapping.file_offset).value_or(mapping.file_offset);
+  mapping.bias = mapping.start.value - address;
+  return mapping;
+}
+
+Frame FileRegistry::resolved(Frame frame) const {
+  const FileId id = resolved(frame.file);
+  if (id == frame.file) return frame;
+  frame.file = id;
+  if (frame.kind == FrameKind::user)
+    frame.address = files_[id]->elf_address(frame.address).value_or(frame.address);
+  return frame;
 }
 
 FileId FileRegistry::find_or_add_jit(Pid pid) {
@@ -178,16 +284,20 @@ void FileRegistry::forget_keys() {
   absl::erase_if(known_, [this](auto& entry) {
     const auto& file = files_[entry.second.id];
     const bool was_used = std::exchange(entry.second.was_used, false);
+    if (file != nullptr && file->kind == CodeFile::Kind::opening) return false;
     return file == nullptr || (!was_used && !entry.first.path.empty() && !file->build_id.empty());
   });
 }
 
 void FileRegistry::forget_unused(const absl::flat_hash_set<FileId>& mapped) {
+  absl::erase_if(open_as_, [&](const auto& entry) { return !mapped.contains(entry.first); });
+  absl::flat_hash_set<FileId> used;
+  for (const FileId id : mapped) used.insert(resolved(id));
   std::vector<std::pair<std::uint32_t, FileId>> unused;  // how long, and which
   std::vector<FileId> forgotten;
   files_.for_each([&](FileId id, const std::shared_ptr<const CodeFile>& file) {
     if (id == vdso_) return;
-    if (mapped.contains(id)) {
+    if (used.contains(id)) {
       unused_for_.erase(id);
       return;
     }

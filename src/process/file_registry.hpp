@@ -3,17 +3,22 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/build_id.hpp"
 #include "base/foreign_file.hpp"
+#include "base/frame.hpp"
 #include "base/ids.hpp"
 #include "base/mapped_region.hpp"
 #include "elf/elf_file.hpp"
+#include "process/address_space.hpp"
 #include "process/file_provider.hpp"
+#include "process/file_threads.hpp"
 
 namespace ddprof {
 
@@ -26,6 +31,7 @@ struct CodeFile {
     vdso,      // the kernel's, read from our own address space: the same on every process of this kernel
     jit,       // anonymous executable memory of process `pid`; ELF addresses are run-time addresses
     jit_dump,  // what the JIT compiler of process `pid` tells of its code: `dump` is set
+    opening,   // not open yet: frames are at offsets of the file, as in one that cannot be opened
     unopened,  // gone, replaced, not ELF, or not permitted: `problem` says which
   };
 
@@ -42,6 +48,8 @@ struct CodeFile {
   std::optional<JitFile> dump{};
 
   [[nodiscard]] std::string base_name() const;
+  // Of the byte at this offset of the file, as its executable segments have it; none: they do not.
+  [[nodiscard]] std::optional<std::uint64_t> elf_address(std::uint64_t file_offset) const;
   // False when the file was written over in place since: it says nothing about the code that ran then.
   [[nodiscard]] bool is_as_opened() const;
   // Whether processes of all users may share what it says: only root could write it, and only
@@ -76,6 +84,10 @@ class CodeFiles {
 // one for processes of all users only if root wrote them, below our own root; for processes of one user if
 // that user or root wrote them; and otherwise if they have the same path too. No user's file then says
 // anything about another user's code.
+//
+// A new file has an id at once, and is opened by a thread. Frames in it are at offsets of the file until it
+// is open; then it has another id, by which frames are at ELF addresses, and which may be that of a file that
+// was known before.
 class FileRegistry {
  public:
   // Files that no process maps any more stay known for that many calls of forget_unused(), at most so many of
@@ -83,9 +95,11 @@ class FileRegistry {
   static constexpr std::uint32_t kKeptPeriods = 10;
   static constexpr std::size_t kMaxUnused = 256;
 
-  explicit FileRegistry(FileProvider& provider) : provider_(provider) {}
+  // Without threads the caller opens files itself.
+  explicit FileRegistry(FileProvider& provider, FileThreads* threads = nullptr)
+      : provider_(provider), threads_(threads) {}
 
-  // Opens the file at once when it is new: a short-lived process may be gone a moment later.
+  // Begins to open the file when it is new: a short-lived process may be gone a moment later.
   // `user` is who the process was when it was last asked: it holds, and is renewed, until it has ended.
   FileId find_or_open(Pid pid, Address mapping_start, Address mapping_end, const FileIdentity& identity,
                       std::optional<std::uint32_t>& user);
@@ -96,7 +110,18 @@ class FileRegistry {
   FileId find_or_add_jit(Pid pid);
   FileId vdso();
 
-  [[nodiscard]] const std::shared_ptr<const CodeFile>& file(FileId id) const { return files_[id]; }
+  // Takes what has been opened since the last time, after waiting for all of it so long.
+  void take_opened(Nanoseconds most_waiting = {});
+  // The same for what is mapped there, after waiting for it as long as FileThreads allow, once for each.
+  void wait_until_open(const AddressSpace& space, std::optional<std::uint32_t> user);
+  // The id by which a file is known now that it is open.
+  [[nodiscard]] FileId resolved(FileId id) const;
+  // With that id, and the bias.
+  [[nodiscard]] CodeMapping resolved(CodeMapping mapping) const;
+  // At the ELF address, if it was at an offset of a file that is open now.
+  [[nodiscard]] Frame resolved(Frame frame) const;
+
+  [[nodiscard]] const std::shared_ptr<const CodeFile>& file(FileId id) const { return files_[resolved(id)]; }
   [[nodiscard]] const CodeFiles& files() const { return files_; }
 
   // Processes come and go, and bring new files with them. What is not among `mapped` is forgotten after a
@@ -130,17 +155,38 @@ class FileRegistry {
     bool was_used = true;
   };
 
+  struct Opening {
+    FileId id = FileId::none;
+    Key key{};  // with a path
+    FileProvider::Open open;
+    bool was_waited_for = false;
+    std::atomic<bool> is_begun{false};
+    CodeFile file{};  // a thread's until it is done
+    std::atomic<bool> is_done{false};
+
+    void run();
+  };
+  using Openings = std::vector<std::shared_ptr<Opening>>;
+
+  static bool are_done(const Openings& openings);
   static Key key_of(const FileIdentity& identity, Scope scope);
   // What files are one with this one, which was asked for by a key with a path.
   static Key content_key(const CodeFile& file, const Key& asked);
   FileId find(const Key& key);
-  CodeFile open(const MappedFile& file);
+  static void open(const FileProvider::Open& open_file, CodeFile& file);
   FileId add(CodeFile file);
+  FileId add_opened(CodeFile file, Key key);
+  FileId post(CodeFile file, Key key, FileProvider::Open open, std::optional<std::uint32_t> user);
+  void take(Opening& opened);
   void forget(FileId id);
   void forget_keys();
 
   FileProvider& provider_;
+  FileThreads* threads_;
   CodeFiles files_;
+  Openings opening_;
+  absl::flat_hash_map<FileId, FileId>
+      open_as_;  // what files that are mapped were called before they were open
   std::uint32_t last_id_ = 0;
   absl::flat_hash_map<FileId, std::uint32_t> unused_for_;  // periods; mapped files are not in it
   absl::flat_hash_map<Key, Known> known_;

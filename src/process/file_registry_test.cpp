@@ -1,5 +1,6 @@
 #include "process/file_registry.hpp"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,22 +8,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <future>
+
+#include "process/process_user.hpp"
+
 namespace ddprof {
 namespace {
 
 // Answers with our own program, as a file of the user that the test says.
 class FilesOf final : public FileProvider {
  public:
-  Result<CodeImage> open(const MappedFile& file) override {
+  Open prepare(const MappedFile& file) override {
     ++opened;
-    const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
-    return CodeImage{.path = file.identity.path,
-                     .region = TRY(MappedRegion::map_file(fd.get())),
-                     .root = root,
-                     .owner = owner};
-  }
-  Result<JitFile> open_jit_dump(const MappedFile&) override {
-    return make_error(ErrorCode::not_found, "not in this test");
+    return [file, root = root, owner = owner]() -> Result<CodeImage> {
+      const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+      return CodeImage{.path = file.identity.path,
+                       .region = TRY(MappedRegion::map_file(fd.get())),
+                       .root = root,
+                       .owner = owner};
+    };
   }
 
   std::optional<std::uint32_t> owner;
@@ -122,6 +127,86 @@ TEST_F(FileRegistryTest, AFileThatManyCouldWriteIsNotCached) {
   EXPECT_EQ(files_.file(id)->cache_key(), "");
   EXPECT_NE(map(victim, "/tmp/shared"), id);
   EXPECT_NE(map(hostile, "/tmp/other"), id);
+}
+
+// As FilesOf, when the test lets it.
+class LateFiles final : public FileProvider {
+ public:
+  LateFiles() { files_.owner = ::geteuid(); }
+  Open prepare(const MappedFile& file) override {
+    return [open = files_.prepare(file), opened = opened_]() -> Result<CodeImage> {
+      opened.wait();
+      return open();
+    };
+  }
+  void let_go() { gate_.set_value(); }
+
+ private:
+  FilesOf files_;
+  std::promise<void> gate_;
+  std::shared_future<void> opened_ = gate_.get_future().share();
+};
+
+class LateFilesTest : public testing::Test {
+ protected:
+  LateFiles provider_;
+  FileThreads threads_{{.most_waiting = Nanoseconds(0)}};
+  FileRegistry files_{provider_, &threads_};
+  const Pid self_{::getpid()};
+
+  FileId map(const std::string& path) {
+    return files_.find_or_open(self_, {0x1000}, {0x2000}, {.path = path, .inode = 1});
+  }
+};
+
+TEST_F(LateFilesTest, AFileHasAnIdBeforeItIsOpen) {
+  const FileId id = map("/late");
+  EXPECT_EQ(files_.file(id)->kind, CodeFile::Kind::opening);
+  EXPECT_EQ(map("/late"), id);
+  const CodeMapping mapping{.start = {0x5000}, .end = {0x6000}, .file_offset = 0x2000, .file = id};
+  EXPECT_EQ(files_.resolved(mapping).bias, 0x3000U);
+  AddressSpace space;
+  space.map(mapping);
+  files_.wait_until_open(space, 1);
+  EXPECT_EQ(files_.file(id)->kind, CodeFile::Kind::opening);
+  provider_.let_go();
+  files_.take_opened(std::chrono::minutes(1));
+  EXPECT_EQ(files_.file(id)->kind, CodeFile::Kind::elf);
+  EXPECT_EQ(map("/late"), files_.resolved(id));
+}
+
+TEST_F(LateFilesTest, FramesMoveFromOffsetsToElfAddresses) {
+  const FileId id = map("/late");
+  const Frame before{.file = id, .address = 0x40};
+  EXPECT_EQ(files_.resolved(before), before);
+  provider_.let_go();
+  files_.take_opened(std::chrono::minutes(1));
+  const CodeFile& file = *files_.file(id);
+  for (const auto& segment : file.elf->segments()) {
+    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
+    const Frame frame = files_.resolved(Frame{.file = id, .address = segment.offset + 16});
+    EXPECT_EQ(frame.address, segment.vaddr + 16);
+    EXPECT_EQ(frame.file, files_.resolved(id));
+    EXPECT_NE(frame.file, id);
+    EXPECT_EQ(files_.resolved(frame), frame);
+    const CodeMapping mapping{
+        .start = {0x10000}, .end = {0x20000}, .file_offset = segment.offset, .file = id};
+    EXPECT_EQ(files_.resolved(mapping).bias, 0x10000 - segment.vaddr);
+  }
+}
+
+TEST_F(LateFilesTest, TwoNamesOfOneFileBecomeOne) {
+  const FileId one = map("/late"), other = map("/link");
+  EXPECT_NE(one, other);
+  provider_.let_go();
+  files_.take_opened(std::chrono::minutes(1));
+  if (files_.file(one)->build_id.empty()) GTEST_SKIP() << "this program has no build id";
+  EXPECT_EQ(files_.resolved(one), files_.resolved(other));
+  // What is mapped stays known, by whichever name.
+  for (std::uint32_t period = 0; period < 2 * FileRegistry::kKeptPeriods; ++period)
+    files_.forget_unused({one});
+  EXPECT_NE(files_.file(one), nullptr);
+  EXPECT_EQ(files_.file(other), nullptr);
 }
 
 TEST(FileRegistry, ReadsTheVdsoFromOurOwnMemory) {

@@ -1,8 +1,6 @@
 #include "process/process_table.hpp"
 
 #include <absl/container/flat_hash_set.h>
-#include <elf.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
@@ -15,17 +13,6 @@ namespace ddprof {
 
 namespace {
 
-// Where the file's segments say that the byte at `file_offset` lives, against where it was mapped.
-std::optional<std::uint64_t> bias_of(const ElfFile& elf, Address start, std::uint64_t file_offset) {
-  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  for (const auto& segment : elf.segments()) {
-    if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
-    std::uint64_t first = segment.offset & ~(page - 1);  // mmap works in whole pages
-    if (file_offset < first || file_offset >= segment.offset + segment.filesz) continue;
-    return start.value - (segment.vaddr - segment.offset + file_offset);
-  }
-  return std::nullopt;
-}
 
 bool is_anonymous(std::string_view path) {
   return path.empty() || path == "//anon" || path.starts_with("[heap]") || path.starts_with("[stack") ||
@@ -67,7 +54,6 @@ void ProcessTable::map_into(Process& process, Address start, Address end, std::u
   CodeMapping mapping{.start = start, .end = end, .file_offset = file_offset};
   if (identity.path == "[vdso]") {
     mapping.file = files_.vdso();
-    mapping.bias = start.value;
   } else if (is_anonymous(identity.path)) {
     mapping.file = files_.find_or_add_jit(process.pid);
   } else if (identity.path.starts_with('[')) {
@@ -76,9 +62,6 @@ void ProcessTable::map_into(Process& process, Address start, Address end, std::u
     FileIdentity opened = identity;
     if (opened.path.ends_with(kDeleted)) opened.path.resize(opened.path.size() - kDeleted.size());
     mapping.file = files_.find_or_open(process.pid, start, end, opened, process.user);
-    const CodeFile& file = *files_.file(mapping.file);
-    std::uint64_t as_mapped = start.value - file_offset;  // the best guess for a file that we cannot read
-    mapping.bias = file.elf ? bias_of(*file.elf, start, file_offset).value_or(as_mapped) : as_mapped;
   }
   const bool is_file =
       mapping.file != FileId::none && !is_anonymous(identity.path) && identity.path != "[vdso]";
@@ -273,8 +256,10 @@ TaskNames ProcessTable::names(Pid pid, Tid tid, std::uint32_t incarnation) const
   const Process* process = find(pid);
   if (process == nullptr) return {};
   auto earlier = before_exec_.find({to_int(pid), to_int(tid), incarnation});
-  if (incarnation != process->incarnation && earlier != before_exec_.end()) return earlier->second;
-  return names_of(*process, std::string(thread_name(pid, tid)));
+  const bool is_earlier = incarnation != process->incarnation && earlier != before_exec_.end();
+  TaskNames names = is_earlier ? earlier->second : names_of(*process, std::string(thread_name(pid, tid)));
+  names.program = files_.resolved(names.program);
+  return names;
 }
 
 TaskNames ProcessTable::names_of(const Process& process, const std::string& thread) const {
@@ -303,6 +288,7 @@ void ProcessTable::forget_ended() {
   absl::flat_hash_set<FileId> mapped;
   for (auto& [pid, process] : processes_) {
     absl::erase_if(process->threads, [](const auto& thread) { return thread.second.has_ended; });
+    mapped.insert(process->program);
     for (const CodeMapping& mapping : process->space->mappings()) mapped.insert(mapping.file);
   }
   files_.forget_unused(mapped);

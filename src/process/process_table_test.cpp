@@ -14,12 +14,11 @@ namespace {
 // Refuses every file and remembers what it was asked for.
 class NoFiles final : public FileProvider {
  public:
-  Result<CodeImage> open(const MappedFile& file) override {
+  Open prepare(const MappedFile& file) override {
     asked.push_back(file.identity.path);
-    return make_error(ErrorCode::not_found, "open {}: not in this test", file.identity.path);
-  }
-  Result<JitFile> open_jit_dump(const MappedFile&) override {
-    return make_error(ErrorCode::not_found, "not in this test");
+    return [file]() -> Result<CodeImage> {
+      return make_error(ErrorCode::not_found, "open {}: not in this test", file.identity.path);
+    };
   }
   std::vector<std::string> asked;
 };
@@ -302,7 +301,7 @@ TEST(ProcessTable, TurnsRunTimeAddressesIntoElfAddresses) {
   files.file(mapping->file)->elf->for_each_symbol(SymbolTableKind::symtab, [&](const ElfSymbol& symbol) {
     if (symbol.name == "ddprof_process_test_landmark") expected = symbol.value;
   });
-  EXPECT_EQ(here - mapping->bias, expected);
+  EXPECT_EQ(here - files.resolved(*mapping).bias, expected);
 }
 
 TEST_F(ProcessTableTest, AThreadIntroducesItsProcess) {
@@ -361,7 +360,7 @@ TEST_F(ProcessTableTest, WhatIsNotAFileIsNotOpened) {
 
 TEST_F(ProcessTableTest, AFileThatCannotBeReadIsTakenAsMapped) {
   table.map(child, {0x5000}, 0x1000, 0x2000, {.path = "/a", .inode = 1});
-  EXPECT_EQ(table.find(child)->space->find({0x5000})->bias, 0x3000U);
+  EXPECT_EQ(files.resolved(*table.find(child)->space->find({0x5000})).bias, 0x3000U);
   EXPECT_EQ(table.find(child)->space->find({0x6000}), nullptr);
 }
 

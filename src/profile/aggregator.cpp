@@ -200,4 +200,27 @@ std::uint32_t Aggregator::overflow_stack() {
 
 std::uint32_t Aggregator::overflow_thread() { return intern_thread(ThreadKey{}); }
 
+AggregatedProfile with_frames(const AggregatedProfile& profile, std::span<const Frame> frames) {
+  Aggregator again(profile.columns);
+  std::vector<std::uint32_t> numbers;  // of samples, in the new profile
+  std::vector<Frame> stack;
+  std::vector<ColumnValue> values;
+  for (std::size_t i = 0; i < profile.samples.size(); ++i) {
+    const AggregatedProfile::Sample& sample = profile.samples[i];
+    stack.clear();
+    for (const std::uint32_t frame : profile.stack(sample.stack)) stack.push_back(frames[frame]);
+    values.clear();
+    for (const std::int64_t value : profile.sample_values(i))
+      values.push_back({static_cast<std::uint32_t>(values.size()), value});
+    const SampleContext* context = sample.context > 0 ? &profile.contexts[sample.context - 1] : nullptr;
+    numbers.push_back(again.add(profile.threads[sample.thread], stack, values, context));
+  }
+  for (const AggregatedProfile::Moment& moment : profile.moments)
+    again.add_moment(numbers[moment.sample], moment.time);
+  AggregatedProfile made = again.take(profile.start, profile.end);
+  made.over_budget = profile.over_budget;
+  made.contexts_over_budget = profile.contexts_over_budget;
+  return made;
+}
+
 }  // namespace ddprof

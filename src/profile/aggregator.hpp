@@ -93,6 +93,9 @@ struct AggregatedProfile {
   }
 };
 
+// The same with `frames` in the place of its frames. What becomes equal by that is added up.
+[[nodiscard]] AggregatedProfile with_frames(const AggregatedProfile& profile, std::span<const Frame> frames);
+
 // What an aggregator may keep during one period. Beyond it values still count, under a frame that says so
 // (Loss::too_many_stacks), so totals stay exact.
 struct AggregatorBudget {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 #include <random>
@@ -61,6 +62,31 @@ TEST(Aggregator, KeepsContextsApart) {
   EXPECT_EQ(profile.sample_values(0)[0], 2);
   EXPECT_EQ(profile.samples[2].context, 0U);
   EXPECT_EQ(profile.sample_values(2)[0], 5);
+}
+
+TEST(Aggregator, AddsUpWhatOtherFramesMakeEqual) {
+  Aggregator aggregator(cpu_columns());
+  const std::vector<Frame> early{code(1, 0x10), code(3, 0x30)}, late{code(2, 0x1010), code(3, 0x30)};
+  const SampleContext context{.span_id = 1};
+  aggregator.add(kMain, early, {{0, 1}, {1, 100}}, &context);
+  aggregator.add_moment(aggregator.add(kWorker, late, {{0, 1}, {1, 10}}), Nanoseconds(6));
+  aggregator.add_moment(aggregator.add(kMain, late, {{0, 1}, {1, 150}}, &context), Nanoseconds(7));
+  const AggregatedProfile before = aggregator.take(Nanoseconds(5), Nanoseconds(9));
+  std::vector<Frame> frames = before.frames;
+  std::replace(frames.begin(), frames.end(), early[0], late[0]);
+
+  const AggregatedProfile profile = with_frames(before, frames);
+  EXPECT_EQ(profile.end, Nanoseconds(9));
+  ASSERT_EQ(profile.samples.size(), 2U);
+  EXPECT_EQ(profile.stacks.size(), 1U);
+  EXPECT_EQ(frames_of(profile, 0), late);
+  EXPECT_THAT(profile.sample_values(0), ElementsAre(2, 250));
+  EXPECT_THAT(profile.sample_values(1), ElementsAre(1, 10));
+  EXPECT_EQ(profile.contexts[profile.samples[0].context - 1], context);
+  EXPECT_EQ(profile.threads[profile.samples[1].thread], kWorker);
+  ASSERT_EQ(profile.moments.size(), 2U);
+  EXPECT_EQ(profile.moments[1].sample, 0U);
+  EXPECT_EQ(profile.moments[1].time, Nanoseconds(7));
 }
 
 TEST(Aggregator, CountsContextsThatItHasNoRoomFor) {

@@ -8,16 +8,15 @@
 
 namespace ddprof {
 
-const UnwindTable* CodeIndex::table(FileId id) {
+const UnwindTable* CodeIndex::table(FileId id, const Process& process) {
   if (const auto known = tables_.find(id); known != tables_.end()) return known->second.get();
   const std::shared_ptr<const CodeFile>& file = files_.file(id);
   if (!file->elf) return nullptr;
-  auto compiled = compiler_.compile(id, file, rules_);
+  auto compiled = compiler_.compile(id, file, process.user, rules_);
   if (!compiled) {
-    unread_[id] = "unwind information: large, and was not read in time for all samples";
+    unread_[id] = "unwind information: was not read in time for all samples";
     return nullptr;
   }
-  file->image.drop_pages();  // .eh_frame is not needed any more
   unread_.erase(id);
   auto& table = tables_[id];
   if (!compiled->ok())
@@ -40,7 +39,28 @@ std::vector<std::string> CodeIndex::problems() const {
   return texts;
 }
 
-Module CodeIndex::make_module(const CodeMapping& mapping) {
+bool CodeIndex::is_unread(FileId id) const {
+  const auto& file = files_.file(id);
+  return unread_.contains(id) || (file != nullptr && file->kind == CodeFile::Kind::opening);
+}
+
+std::vector<CodeMapping> CodeIndex::representatives() const {
+  std::vector<CodeMapping> resolved;
+  absl::flat_hash_set<std::pair<FileId, std::uint64_t>> known;  // by file and file offset
+  for (const CodeMapping& mapping : representatives_) {
+    resolved.push_back(files_.resolved(mapping));
+    if (!known.emplace(resolved.back().file, mapping.file_offset).second) resolved.pop_back();
+  }
+  return resolved;
+}
+
+void CodeIndex::settle(AggregatedProfile& profile) const {
+  std::vector<Frame> frames = profile.frames;
+  for (Frame& frame : frames) frame = files_.resolved(frame);
+  if (frames != profile.frames) profile = with_frames(profile, frames);
+}
+
+Module CodeIndex::make_module(const CodeMapping& mapping, const Process& process) {
   Module module;
   module.start = mapping.start;
   module.end = mapping.end;
@@ -48,7 +68,8 @@ Module CodeIndex::make_module(const CodeMapping& mapping) {
   module.file = mapping.file;
   if (mapping.file == FileId::none) return module;
   const CodeFile& file = *files_.file(mapping.file);
-  module.table = file.kind == CodeFile::Kind::jit ? generated_.table(mapping.file) : table(mapping.file);
+  module.table =
+      file.kind == CodeFile::Kind::jit ? generated_.table(mapping.file) : table(mapping.file, process);
   if (file.elf) {
     module.entry = file.elf->entry();
     auto image = file.elf->image();
@@ -66,15 +87,27 @@ void CodeIndex::add_representatives(const Process& process) {
   }
 }
 
+// All at once: the thread that compiles them goes on while this one waits for the first.
+void CodeIndex::post_tables(const Process& process) {
+  for (const CodeMapping& mapping : process.space->mappings()) {
+    const FileId id = files_.resolved(mapping.file);
+    const auto& file = files_.file(id);
+    if (file != nullptr && file->elf && !tables_.contains(id)) compiler_.post(id, file, process.user);
+  }
+}
+
 void CodeIndex::fill(CachedMap& cached, const Process& process) {
-  const std::uint64_t finished = compiler_.finished();
+  const std::uint64_t finished = threads_.finished();
+  files_.wait_until_open(*process.space, process.user);
+  post_tables(process);
   cached.map = std::make_unique<ModuleMap>();
   cached.space = process.space;
   cached.finished.reset();
   FileId code = FileId::none;
   FileId dump = FileId::none;
-  for (const CodeMapping& mapping : process.space->mappings()) {
-    cached.map->add(make_module(mapping));
+  for (const CodeMapping& mapped : process.space->mappings()) {
+    const CodeMapping mapping = files_.resolved(mapped);
+    cached.map->add(make_module(mapping, process));
     if (mapping.file == FileId::none) continue;
     if (is_unread(mapping.file) && !tables_.contains(mapping.file)) cached.finished = finished;
     const CodeFile::Kind kind = files_.file(mapping.file)->kind;
@@ -88,9 +121,10 @@ void CodeIndex::fill(CachedMap& cached, const Process& process) {
 
 const ModuleMap& CodeIndex::modules(const Process& process) {
   CachedMap& cached = maps_[process.generation];
-  if (!cached.map || (cached.finished && *cached.finished != compiler_.finished())) fill(cached, process);
+  if (!cached.map || (cached.finished && *cached.finished != threads_.finished())) fill(cached, process);
   if (!std::exchange(cached.was_used, true)) add_representatives(process);
-  if (cached.generated != FileId::none && generated_.refresh(cached.generated, monotonic_now())) {
+  if (cached.generated != FileId::none &&
+      generated_.refresh(cached.generated, process.user, monotonic_now())) {
     forget_generated_maps();
     fill(cached, process);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "process/process_table.hpp"
+#include "profile/aggregator.hpp"
 #include "session/file_guard.hpp"
 #include "session/jit_tables.hpp"
 #include "session/table_compiler.hpp"
@@ -23,7 +24,8 @@ namespace ddprof {
 // and run.
 class CodeIndex {
  public:
-  explicit CodeIndex(const FileRegistry& files, const FileGuard& guard = {}) : files_(files), guard_(guard) {}
+  CodeIndex(FileRegistry& files, FileThreads& threads, const FileGuard& guard = {})
+      : files_(files), threads_(threads), guard_(guard) {}
 
   // The modules of a process as it is now. Shared by forked processes until one of them maps something.
   const ModuleMap& modules(const Process& process);
@@ -31,7 +33,10 @@ class CodeIndex {
 
   // One mapping per distinct piece of code that was asked for since the last forget_unused(), to stand for
   // all processes that map it elsewhere.
-  [[nodiscard]] const std::vector<CodeMapping>& representatives() const { return representatives_; }
+  [[nodiscard]] std::vector<CodeMapping> representatives() const;
+
+  // Moves frames of files that were not open when they were sampled to where they are, if the files are now.
+  void settle(AggregatedProfile& profile) const;
 
   // Drops the maps of address spaces that no sample has used since the last call, or that no process has any
   // more, and the tables of files that the registry has forgotten.
@@ -41,7 +46,7 @@ class CodeIndex {
   [[nodiscard]] std::size_t table_bytes() const;
 
   // Whether the unwind information of a file was not read, or not all of it.
-  [[nodiscard]] bool is_unread(FileId id) const { return unread_.contains(id); }
+  [[nodiscard]] bool is_unread(FileId id) const;
   // Why, with the path of the file, for people.
   [[nodiscard]] std::vector<std::string> problems() const;
 
@@ -51,21 +56,23 @@ class CodeIndex {
     std::weak_ptr<const AddressSpace> space;
     bool was_used = false;
     FileId generated = FileId::none;  // code that a jitdump tells of
-    // Some tables are still being compiled: it was filled when so many others were.
+    // Some files are still being opened or compiled: it was filled when so many jobs were done.
     std::optional<std::uint64_t> finished{};
   };
 
-  const UnwindTable* table(FileId id);
-  [[nodiscard]] Module make_module(const CodeMapping& mapping);
+  const UnwindTable* table(FileId id, const Process& process);
+  [[nodiscard]] Module make_module(const CodeMapping& mapping, const Process& process);
+  void post_tables(const Process& process);
   void fill(CachedMap& cached, const Process& process);
   void forget_generated_maps();
   void add_representatives(const Process& process);
 
-  const FileRegistry& files_;
+  FileRegistry& files_;
+  FileThreads& threads_;
   FileGuard guard_;
   RuleDictionary rules_;
-  TableCompiler compiler_{guard_};
-  JitTables generated_{files_, rules_, guard_};
+  TableCompiler compiler_{threads_, guard_};
+  JitTables generated_{files_, threads_, rules_, guard_};
   absl::flat_hash_map<FileId, std::string> unread_;                   // why
   absl::flat_hash_map<FileId, std::unique_ptr<UnwindTable>> tables_;  // null: there was nothing to compile
   absl::flat_hash_map<std::uint64_t, CachedMap> maps_;                // by generation

@@ -26,14 +26,14 @@ struct FileGuard {
 
   // Calls parse(), which returns a Result, unless the file is to be left alone.
   template <typename Parse>
-  auto read(ReadingThread reader, const CodeFile& file, FileUse use, Parse parse) const -> decltype(parse()) {
+  auto read(const CodeFile& file, FileUse use, Parse parse) const -> decltype(parse()) {
     bool has_memory = true;
     if (suspects == nullptr) return read_within_memory(use, parse, has_memory);
     const std::uint64_t number = number_of(file, use);
     if (suspects->is_left_alone(number, monotonic_now())) return left_alone(use);
-    suspects->begin(reader, number);
+    suspects->begin(number);
     auto done = read_within_memory(use, parse, has_memory);
-    suspects->end(reader);
+    suspects->end(number);
     if (!has_memory) suspects->blame(number, monotonic_now());
     return done;
   }

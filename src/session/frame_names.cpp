@@ -58,8 +58,8 @@ FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   auto [entry, is_new] = symbols_.try_emplace(to_int(id));
   Symbols& symbols = entry->second;
   if (is_new && file.elf && file.is_as_opened()) {
-    auto built = guard_.read(ReadingThread::naming, file, FileUse::symbols,
-                             [&] { return SymbolTable::build(*file.elf, guard_.limits); });
+    auto built =
+        guard_.read(file, FileUse::symbols, [&] { return SymbolTable::build(*file.elf, guard_.limits); });
     if (built)
       symbols.table = *std::move(built);
     else
@@ -69,8 +69,8 @@ FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
   if (file.kind == CodeFile::Kind::jit && !symbols.is_fresh) {
     symbols.is_fresh = true;
     symbols.problem.clear();
-    const auto read = guard_.read(ReadingThread::naming, file, FileUse::generated_code,
-                                  [&] { return read_generated(symbols, file); });
+    const auto read =
+        guard_.read(file, FileUse::generated_code, [&] { return read_generated(symbols, file); });
     if (!read) symbols = {.problem = read.error().message, .is_fresh = true};
     if (!symbols.jit_map) symbols.jit_map.emplace();
   }

@@ -34,12 +34,43 @@ Result<bool> read_growth(const JitFile& file, JitDump& dump) {
   return has_grown;
 }
 
+bool JitTables::Reading::has_grown() const {
+  const auto size = file->dump->size();
+  return !size || *size != dump.offset();
+}
+
+void JitTables::Reading::read() {
+  const Nanoseconds began = monotonic_now();
+  const auto read_all = guard.read(*file, FileUse::generated_code, [this] { return read_and_compile(); });
+  is_new = !read_all || *read_all;
+  if (!read_all) {
+    is_broken = true;
+    dump.reset();
+    table = {};
+  }
+  took = monotonic_now() - began;
+  is_done.store(true, std::memory_order_release);
+}
+
+// What was read before the dump broke stays known.
+Result<bool> JitTables::Reading::read_and_compile() {
+  const auto has_more = read_growth(*file->dump, dump);
+  is_broken = !has_more.ok();
+  if (!is_broken && !*has_more) return false;
+  std::vector<GeneratedCode> pieces;
+  dump.for_each_unwinding([&](const JitDump::Unwinding& piece) {
+    pieces.push_back({piece.begin, piece.end, piece.moved_by, piece.vaddr, piece.eh_frame});
+  });
+  rules.emplace();
+  table = compile_generated_code(pieces, Architecture::x86_64, *rules, guard.limits);
+  return true;
+}
+
 void JitTables::add(FileId code, FileId dump) {
   auto& source = sources_[to_int(code)];
-  if (source && source->file == files_.file(dump)) return;
+  if (source && source->reading->file == files_.file(dump)) return;
   source = std::make_unique<Source>();
-  source->file = files_.file(dump);
-  source->dump = JitDump(guard_.limits);
+  source->reading = std::make_shared<Reading>(files_.file(dump), guard_);
 }
 
 const UnwindTable* JitTables::table(FileId code) const {
@@ -48,40 +79,30 @@ const UnwindTable* JitTables::table(FileId code) const {
   return &known->second->table;
 }
 
-bool JitTables::refresh(FileId code, Nanoseconds now) {
+bool JitTables::refresh(FileId code, FileThreads::User user, Nanoseconds now) {
   const auto known = sources_.find(to_int(code));
   if (known == sources_.end()) return false;
   Source& source = *known->second;
+  Reading& reading = *source.reading;
   source.was_used = true;
-  if (now < source.next_look || source.is_broken) return false;
-  const auto read_all = guard_.read(ReadingThread::sampling, *source.file, FileUse::generated_code,
-                                    [&] { return read(source); });
-  const bool is_new = !read_all || *read_all;
-  if (!read_all) {
-    source.is_broken = true;
-    source.dump.reset();
-    source.table = {};
+  const auto is_done = [&] { return reading.is_done.load(std::memory_order_acquire); };
+  if (source.is_taken) {
+    if (now < source.next_look || reading.is_broken) return false;
+    source.next_look = monotonic_now() + kShortestPause;
+    if (!reading.has_grown()) return false;
+    reading.is_done = source.is_taken = false;
+    if (!threads_.post(user, [of = source.reading] { of->read(); }))
+      reading.is_done = reading.is_broken = true;
+    threads_.wait(user, false, is_done);
   }
-  const Nanoseconds done = monotonic_now();
-  source.next_look = done + std::max(kShortestPause, (done - now) * kPausePerWork);
-  return is_new;
-}
-
-// What was read before the dump broke stays known.
-Result<bool> JitTables::read(Source& source) {
-  const auto has_grown = read_growth(*source.file->dump, source.dump);
-  source.is_broken = !has_grown.ok();
-  const bool is_new = source.is_broken || *has_grown;
-  if (is_new) compile(source);
-  return is_new;
-}
-
-void JitTables::compile(Source& source) {
-  std::vector<GeneratedCode> pieces;
-  source.dump.for_each_unwinding([&](const JitDump::Unwinding& piece) {
-    pieces.push_back({piece.begin, piece.end, piece.moved_by, piece.vaddr, piece.eh_frame});
-  });
-  source.table = compile_generated_code(pieces, Architecture::x86_64, rules_, guard_.limits);
+  if (!is_done()) return false;
+  source.is_taken = true;
+  source.next_look = monotonic_now() + std::max(kShortestPause, reading.took * kPausePerWork);
+  if (!std::exchange(reading.is_new, false)) return false;
+  source.table = std::move(reading.table);
+  rules_.start_file();
+  if (reading.rules) source.table.translate(*reading.rules, rules_);
+  return true;
 }
 
 bool JitTables::forget_unused() {
@@ -93,7 +114,10 @@ bool JitTables::forget_unused() {
 
 std::size_t JitTables::table_bytes() const {
   std::size_t bytes = 0;
-  for (const auto& entry : sources_) bytes += entry.second->table.bytes() + entry.second->dump.memory_bytes();
+  for (const auto& entry : sources_) {
+    const Source& source = *entry.second;
+    bytes += source.table.bytes() + (source.is_taken ? source.reading->dump.memory_bytes() : 0);
+  }
   return bytes;
 }
 

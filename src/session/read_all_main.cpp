@@ -95,7 +95,7 @@ class Reader {
  private:
   template <typename Read>
   void guarded(const CodeFile& file, FileUse use, Read read) {
-    const auto done = guard_.read(ReadingThread::sampling, file, use, read);
+    const auto done = guard_.read(file, use, read);
     if (!done) problems_.push_back(done.error().message);
     is_out_of_memory_ |= suspects_.is_left_alone(FileGuard::number_of(file, use), monotonic_now());
   }

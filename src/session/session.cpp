@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/foreign_file.hpp"
 #include "base/turns.hpp"
 
 namespace ddprof {
@@ -57,6 +58,14 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
   }
   summary_.output = destination.describe();
   summary_.kernel_need = collector_.scope().kernel_need;
+}
+
+// Less than rings hold, and that is less at high rates: docs/sampling.md.
+FileThreads::Limits Session::waiting_limits() const {
+  constexpr std::uint64_t kHighRate = 250;
+  const bool is_fast = std::any_of(options_.events.begin(), options_.events.end(),
+                                   [](const EventSpec& event) { return event.frequency >= kHighRate; });
+  return {.most_waiting = is_fast ? 50ms : 300ms};
 }
 
 Summary Session::run(const std::atomic<bool>& stop) {
@@ -237,8 +246,11 @@ std::optional<Nanoseconds> Session::paused_since() const {
 
 void Session::close_period(Nanoseconds end, bool is_final) {
   std::vector<ClosedPart> parts;
+  // At the end nothing is sampled any more that waiting could cost.
+  files_.take_opened(is_final ? PatientOpener::kPatience : 0ms);
   for (const auto& kind : kinds_) {
     parts.push_back(kind->close(periods_.start(), end, is_final, budgets_.factor()));
+    code_.settle(parts.back().profile);
     counted_.contexts_over_budget += parts.back().profile.contexts_over_budget;
   }
   summary_.observed += end - periods_.start();

@@ -60,6 +60,7 @@ class Session {
 
   [[nodiscard]] bool is_whole_host() const { return options_.target.is_host(); }
   [[nodiscard]] FileGuard file_guard() const { return {{options_.limits.memory}, &continuity_.suspects}; }
+  [[nodiscard]] FileThreads::Limits waiting_limits() const;
   [[nodiscard]] std::vector<Pid> first_processes() const;
   [[nodiscard]] std::optional<Nanoseconds> paused_since() const;
   [[nodiscard]] std::chrono::milliseconds time_to_wait() const;
@@ -76,11 +77,12 @@ class Session {
 
   // Who is sampled, and their code.
   ProcFileProvider provider_;
-  FileRegistry files_{provider_};
+  FileThreads file_threads_{waiting_limits()};
+  FileRegistry files_{provider_, &file_threads_};
   ProcessTable processes_{
       files_, is_whole_host() ? ProcessTable::Follows::whole_host : ProcessTable::Follows::one_target};
   ProcessChoice choice_{processes_, {is_whole_host(), options_.target.filter, options_.target.max_processes}};
-  CodeIndex code_{files_, file_guard()};
+  CodeIndex code_{files_, file_threads_, file_guard()};
   StackBuilder stacks_;
   ThreadContexts contexts_;
 

@@ -222,7 +222,7 @@ void SourceReader::Work::read_module(ModuleReader& reader, Wanted& wanted,
 
 Result<SourceReader::Work::Outcome> SourceReader::Work::read_file(Wanted& wanted, DebugFileFinder& finder,
                                                                   DebuginfodClient* servers) {
-  return guard.read(ReadingThread::debug_info, *wanted.file, FileUse::debug_info, [&]() -> Result<Outcome> {
+  return guard.read(*wanted.file, FileUse::debug_info, [&]() -> Result<Outcome> {
     auto& reader = open[to_int(wanted.id)];
     ReadLimits limits = guard.limits;
     if (wanted.needs_scratch) limits.scratch = &*scratch;

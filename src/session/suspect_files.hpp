@@ -11,10 +11,6 @@
 
 namespace ddprof {
 
-// The threads of a worker that read foreign files.
-enum class ReadingThread : std::uint8_t { sampling, compiling, naming, debug_info };
-inline constexpr std::size_t kReadingThreads = 4;
-
 // The files that were being read when a worker crashed, hung or ran out of memory, in memory that the workers
 // of a run share (see Continuity): the next one leaves them alone. For ten minutes at first, because a worker
 // that is killed from outside reads something too; each further time for four times as long. All zeroes at
@@ -26,10 +22,8 @@ class SuspectFiles {
   static constexpr unsigned kMostDoublings = 8;  // ten minutes become a day and a half
 
   // A thread says which file it reads, by a number that is not 0, and when it has done so.
-  void begin(ReadingThread reader, std::uint64_t file) {
-    slot(reader).store(file, std::memory_order_release);
-  }
-  void end(ReadingThread reader) { slot(reader).store(0, std::memory_order_release); }
+  void begin(std::uint64_t file) { replace(0, file); }
+  void end(std::uint64_t file) { replace(file, 0); }
 
   // What is being read, or was when the last worker ended, has done it.
   void blame_unfinished(Nanoseconds now) {
@@ -62,8 +56,12 @@ class SuspectFiles {
     std::atomic<unsigned> times{0};
   };
 
-  std::atomic<std::uint64_t>& slot(ReadingThread reader) {
-    return reading_[static_cast<std::size_t>(reader)];
+  // In one place where it is; where it is not nothing happens: more threads than that do not read at once.
+  void replace(std::uint64_t before, std::uint64_t after) {
+    for (auto& file : reading_) {
+      std::uint64_t expected = before;
+      if (file.compare_exchange_strong(expected, after)) return;
+    }
   }
   // Its own, or the one whose time is over first.
   Suspect& entry_for(std::uint64_t file) {
@@ -75,7 +73,7 @@ class SuspectFiles {
     return *oldest;
   }
 
-  std::array<std::atomic<std::uint64_t>, kReadingThreads> reading_{};
+  std::array<std::atomic<std::uint64_t>, 32> reading_{};
   std::array<Suspect, kMaxSuspects> suspects_{};
 };
 

@@ -18,33 +18,22 @@
 namespace ddprof {
 namespace {
 
-std::shared_ptr<const CodeFile> program(const std::string& path, std::optional<std::uint32_t> owner) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  CodeFile file{.kind = CodeFile::Kind::elf, .path = path, .owner = owner};
+std::shared_ptr<const CodeFile> program(const char* path) {
+  const UniqueFd fd(::open(path, O_RDONLY | O_CLOEXEC));
+  CodeFile file{.kind = CodeFile::Kind::elf, .path = path};
   file.image = MappedRegion::map_file(fd.get()).value_or({});
   file.elf = ElfFile::parse(file.image.bytes()).value();
   return std::make_shared<const CodeFile>(std::move(file));
 }
 
-// The C library with a hole behind it: too large to be compiled at once, and soon compiled also where code
-// runs slowly.
-std::shared_ptr<const CodeFile> large_program(std::optional<std::uint32_t> owner = {},
-                                              std::size_t bytes = TableCompiler::kSmallFile + 1) {
-  Dl_info library{};
-  ::dladdr(reinterpret_cast<const void*>(&::gnu_get_libc_version), &library);
-  const ScratchFolder folder;
-  std::filesystem::copy_file(library.dli_fname, folder.path("large"));
-  std::filesystem::resize_file(folder.path("large"), bytes);
-  return program(folder.path("large"), owner);
-}
-
 constexpr FileId kFile{1};
+constexpr std::uint32_t kUser = 1, kOtherUser = 2;
+const FileThreads::Limits kWaits{.most_waiting = std::chrono::minutes(1)};
+const FileThreads::Limits kNeverWaits{.most_waiting = Nanoseconds(0)};
 
 class TableCompilerTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_GT(file_->image.size(), TableCompiler::kSmallFile); }
-
-  std::shared_ptr<const CodeFile> file_ = large_program();
+  std::shared_ptr<const CodeFile> file_ = program("/proc/self/exe");
   RuleDictionary rules_;
 };
 
@@ -53,8 +42,9 @@ TEST_F(TableCompilerTest, ATableOfAnotherThreadIsThatOfThisOne) {
   own_rules.intern({1, 2, 3, 4});  // other numbers than those of the thread
   const UnwindTable expected = compile_unwind_table(*file_->elf, own_rules, {});
   rules_.intern({4, 3, 2, 1});
-  TableCompiler compiler({}, std::chrono::minutes(1));
-  const auto compiled = compiler.compile(kFile, file_, rules_);
+  FileThreads threads(kWaits);
+  TableCompiler compiler(threads, {});
+  const auto compiled = compiler.compile(kFile, file_, kUser, rules_);
   ASSERT_TRUE(compiled && compiled->ok());
   const UnwindTable& table = compiled->value();
   ASSERT_EQ(table.row_count(), expected.row_count());
@@ -67,17 +57,21 @@ TEST_F(TableCompilerTest, ATableOfAnotherThreadIsThatOfThisOne) {
   }
 }
 
-TEST_F(TableCompilerTest, SmallFilesAreCompiledByTheThreadThatAsks) {
-  TableCompiler compiler({}, std::chrono::minutes(1));
-  ASSERT_TRUE(compiler.compile(kFile, large_program({}, TableCompiler::kSmallFile), rules_));
-  EXPECT_EQ(compiler.finished(), 0U);
-  ASSERT_TRUE(compiler.compile(FileId{2}, file_, rules_));
-  EXPECT_EQ(compiler.finished(), 1U);
+TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
+  FileThreads threads(kNeverWaits);
+  TableCompiler compiler(threads, {});
+  EXPECT_FALSE(compiler.compile(kFile, file_, kUser, rules_));
+  while (threads.finished() == 0) std::this_thread::yield();
+  const auto compiled = compiler.compile(kFile, file_, kUser, rules_);
+  ASSERT_TRUE(compiled && compiled->ok());
+  EXPECT_GT(compiled->value().row_count(), 1000U);
+  EXPECT_EQ(threads.finished(), 1U);
 }
 
 TEST_F(TableCompilerTest, EndsWithWorkInItsQueue) {
-  TableCompiler compiler({}, Nanoseconds(0));
-  for (std::uint32_t id = 1; id < 4; ++id) std::ignore = compiler.compile(FileId{id}, file_, rules_);
+  FileThreads threads(kNeverWaits);
+  TableCompiler compiler(threads, {});
+  for (std::uint32_t id = 1; id < 4; ++id) EXPECT_FALSE(compiler.compile(FileId{id}, file_, kUser, rules_));
 }
 
 // What depends on when threads run is tried again: without the rule it would never be so.
@@ -89,58 +83,36 @@ bool succeeds_once(Try attempt) {
   return false;
 }
 
-TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
-  EXPECT_TRUE(succeeds_once([this] {
-    TableCompiler compiler({}, Nanoseconds(0));
-    if (compiler.compile(kFile, file_, rules_)) return false;  // it was there before we looked
-    while (compiler.finished() == 0) std::this_thread::yield();
-    const auto compiled = compiler.compile(kFile, file_, rules_);
-    EXPECT_EQ(compiler.finished(), 1U);
-    return compiled && compiled->ok() && compiled->value().row_count() > 1000U;
-  }));
-}
-
-TEST_F(TableCompilerTest, AnotherOwnersFileComesBeforeTheSecondOfOne) {
-  const auto other = large_program(1);
+TEST_F(TableCompilerTest, AnotherUsersFileComesBeforeTheSecondOfOne) {
   EXPECT_TRUE(succeeds_once([&] {
-    TableCompiler compiler({}, Nanoseconds(0));
-    std::ignore = compiler.compile(FileId{1}, file_, rules_);  // which the thread begins with
-    std::ignore = compiler.compile(FileId{2}, file_, rules_);
-    std::ignore = compiler.compile(FileId{3}, other, rules_);
-    while (compiler.finished() < 2) std::this_thread::yield();
-    return compiler.compile(FileId{3}, other, rules_).has_value();
+    FileThreads threads(kNeverWaits);
+    TableCompiler compiler(threads, {});
+    std::ignore = compiler.compile(FileId{1}, file_, kUser, rules_);  // which its thread begins with
+    std::ignore = compiler.compile(FileId{2}, file_, kUser, rules_);
+    std::ignore = compiler.compile(FileId{3}, file_, kOtherUser, rules_);
+    while (threads.finished() < 2) std::this_thread::yield();
+    return compiler.compile(FileId{3}, file_, kOtherUser, rules_).has_value();
   }));
 }
 
-TEST_F(TableCompilerTest, LargeFilesLeaveTimeForSmallOnes) {
-  const auto small = std::make_shared<const CodeFile>(CodeFile{.owner = 0, .elf = file_->elf});
-  const auto large = large_program(0);
-  const Nanoseconds began = monotonic_now();
-  std::ignore = compile_unwind_table(*large->elf, rules_, {});
-  const Nanoseconds one_takes = monotonic_now() - began;
-  EXPECT_TRUE(succeeds_once([&] {
-    TableCompiler compiler({}, one_takes);
-    for (std::uint32_t id = 1; id < 4; ++id) std::ignore = compiler.compile(FileId{id}, large, rules_);
-    return compiler.compile(FileId{4}, small, rules_).has_value();
-  }));
-}
-
-TEST_F(TableCompilerTest, FilesOfOneOwnerLeaveTimeForOthers) {
+TEST_F(TableCompilerTest, FilesOfOneUserLeaveTimeForOthers) {
   // Small, so that many fit into what is waited for also where this program runs slowly.
-  const auto one = program("/bin/true", 1), another = program("/bin/true", 2);
+  const auto small = program("/bin/true");
   EXPECT_TRUE(succeeds_once([&] {
-    TableCompiler compiler({}, std::chrono::milliseconds(200));
+    FileThreads threads({.most_waiting = std::chrono::milliseconds(200)});
+    TableCompiler compiler(threads, {});
     std::uint32_t id = 1;
-    while (compiler.compile(FileId{id}, one, rules_)) ++id;
-    return compiler.compile(FileId{id + 1}, another, rules_).has_value();
+    while (compiler.compile(FileId{id}, small, kUser, rules_)) ++id;
+    return compiler.compile(FileId{id + 1}, small, kOtherUser, rules_).has_value();
   }));
 }
 
 TEST_F(TableCompilerTest, ASuspectIsLeftAlone) {
   SuspectFiles suspects;
   suspects.blame(FileGuard::number_of(*file_, FileUse::unwind_table), monotonic_now());
-  TableCompiler compiler({.limits = {}, .suspects = &suspects}, std::chrono::minutes(1));
-  const auto compiled = compiler.compile(kFile, file_, rules_);
+  FileThreads threads(kWaits);
+  TableCompiler compiler(threads, {.limits = {}, .suspects = &suspects});
+  const auto compiled = compiler.compile(kFile, file_, kUser, rules_);
   ASSERT_TRUE(compiled);
   EXPECT_FALSE(compiled->ok());
 }

@@ -153,12 +153,14 @@ void ThreadContexts::read_again(Pid pid, Publisher& publisher) {
 ThreadVariable ThreadContexts::find_variable(Pid pid) {
   const Process& process = processes_.find_or_read(pid);
   if (!process.space) return {};
+  files_.wait_until_open(*process.space, process.user);
   const auto read = [&](Address from, std::span<std::byte> to) {
     return processes_.memory().read(pid, from, to) == to.size();
   };
   const auto entry = find_entry(pid);
   FileId last = FileId::none;
-  for (const CodeMapping& mapping : process.space->mappings()) {
+  for (const CodeMapping& mapped : process.space->mappings()) {
+    const CodeMapping mapping = files_.resolved(mapped);
     const auto& file = files_.file(mapping.file);
     if (mapping.file == last || file == nullptr || file->kind != CodeFile::Kind::elf) continue;
     last = mapping.file;

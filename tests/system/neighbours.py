@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import subprocess
+import time
 
 import harness
 import pprof
@@ -35,14 +36,22 @@ def cpu_ns(pid):
     return (int(fields[11]) + int(fields[12])) * 10**9 // os.sysconf("SC_CLK_TCK")
 
 
-def waits_for_fuse(pid):
-    """Whether a thread of the process waits for the server of a FUSE mount."""
+def waits_for_fuse(pid, call=""):
+    """Whether a thread of the process waits for the server of a FUSE mount, in this function of the kernel."""
     with contextlib.suppress(OSError):
         for tid in os.listdir("/proc/%d/task" % pid):
             with contextlib.suppress(OSError):
-                if "request_wait_answer" in harness.read_text("/proc/%d/task/%s/stack" % (pid, tid)):
+                stack = harness.read_text("/proc/%d/task/%s/stack" % (pid, tid))
+                if "request_wait_answer" in stack and call in stack:
                     return True
     return False
+
+
+def waits_for_page(pid):
+    """The same for a page of a mapped file, for longer than a mount that does not hang takes."""
+    def waits():
+        return waits_for_fuse(pid, "filemap_fault")
+    return waits() and not time.sleep(0.3) and waits()
 
 
 def shares_of_split(profile, pid=None):

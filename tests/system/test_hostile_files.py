@@ -148,7 +148,7 @@ class HostileFiles(harness.SystemTest):
             mount.hang(1 << 20)
             with neighbours.running(neighbours.HOSTILE, [self.puppet("run_pages"), os.path.join(point, "suspect")]) as hostile:
                 with self.profiled_host(path, FOR_LONG) as messages:
-                    worker = harness.wait_for(lambda: next(filter(neighbours.waits_for_fuse, harness.processes_of(self.binary)), None), 20, "a worker that waits")
+                    worker = harness.wait_for(lambda: next(filter(neighbours.waits_for_page, harness.processes_of(self.binary)), None), 20, "a worker that waits")
                     os.kill(worker, signal.SIGKILL)
                     mount.go()
                     harness.wait_for(lambda: not os.path.exists("/proc/%d" % worker), 20, "its end")
