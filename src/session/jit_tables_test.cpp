@@ -13,7 +13,7 @@ namespace ddprof {
 namespace {
 
 constexpr std::uint64_t kJitted = 0x10000000;
-constexpr std::uint32_t kUser = 1;
+constexpr std::uint32_t kJitUser = 1;
 const Pid kSelf{static_cast<Pid>(::getpid())};
 
 // A CIE and an FDE for code of 0x20 bytes that begins 0x20 bytes before them: CFA is rsp+8, then rsp+16.
@@ -62,19 +62,19 @@ class JitTablesTest : public testing::Test {
 };
 
 TEST_F(JitTablesTest, FollowsADumpThatGrows) {
-  EXPECT_FALSE(tables_.refresh(code_, kUser, monotonic_now()));
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, monotonic_now()));
   EXPECT_EQ(tables_.table(code_), nullptr);
   JitDumpBytes dump;
   dump.unwinding(pushing_frames(), 0).load(kJitted, "first", 0x20, 1);
   write(dump.bytes());
-  EXPECT_TRUE(tables_.refresh(code_, kUser, monotonic_later()));
+  EXPECT_TRUE(tables_.refresh(code_, kJitUser, monotonic_later()));
   EXPECT_EQ(cfa_at(kJitted), 8);
   EXPECT_EQ(cfa_at(kJitted + 0x1f), 16);
-  EXPECT_FALSE(tables_.refresh(code_, kUser, monotonic_later())) << "nothing was added";
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, monotonic_later())) << "nothing was added";
   dump.move(kJitted, kJitted + 0x1000, 0x20, 1);
   write(dump.bytes());
-  EXPECT_FALSE(tables_.refresh(code_, kUser, Nanoseconds(0))) << "too soon";
-  EXPECT_TRUE(tables_.refresh(code_, kUser, monotonic_later()));
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, Nanoseconds(0))) << "too soon";
+  EXPECT_TRUE(tables_.refresh(code_, kJitUser, monotonic_later()));
   EXPECT_EQ(cfa_at(kJitted + 0x1001), 16);
   EXPECT_EQ(cfa_at(kJitted + 1), 16);
 }
@@ -85,9 +85,9 @@ TEST_F(JitTablesTest, KeepsWhatWasReadOfADumpThatBreaks) {
   std::string text(reinterpret_cast<const char*>(dump.bytes().data()), dump.size());
   text.append(32, '\1').replace(dump.size() + 4, 4, std::string("\3\0\0\0", 4));
   write(std::as_bytes(std::span(text)));
-  EXPECT_TRUE(tables_.refresh(code_, kUser, Nanoseconds(0)));
+  EXPECT_TRUE(tables_.refresh(code_, kJitUser, Nanoseconds(0)));
   EXPECT_EQ(cfa_at(kJitted + 1), 16);
-  EXPECT_FALSE(tables_.refresh(code_, kUser, monotonic_later()));
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, monotonic_later()));
 }
 
 TEST_F(JitTablesTest, WhatTakesTooLongIsThereLater) {
@@ -97,7 +97,7 @@ TEST_F(JitTablesTest, WhatTakesTooLongIsThereLater) {
   FileThreads threads({.most_waiting = Nanoseconds(0)});
   JitTables tables(files_, threads, rules_);
   tables.add(code_, dump_);
-  while (!tables.refresh(code_, kUser, Nanoseconds(0))) {
+  while (!tables.refresh(code_, kJitUser, Nanoseconds(0))) {
     EXPECT_EQ(tables.table(code_), nullptr);
   }
   EXPECT_NE(tables.table(code_), nullptr);
@@ -106,7 +106,7 @@ TEST_F(JitTablesTest, WhatTakesTooLongIsThereLater) {
 TEST_F(JitTablesTest, ForgetsWhatNobodyAsksFor) {
   EXPECT_FALSE(tables_.forget_unused());
   EXPECT_TRUE(tables_.forget_unused());
-  EXPECT_FALSE(tables_.refresh(code_, kUser, Nanoseconds(0)));
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, Nanoseconds(0)));
 }
 
 TEST_F(JitTablesTest, ReadsALargeDumpAndStartsAnewWhenItWasReplaced) {

@@ -18,7 +18,7 @@ from neighbours import HOSTILE, VICTIM
 SOURCE = """
 #include <unistd.h>
 int main(void) {
-  for (;; usleep(20000)) for (volatile int n = 0; n < 1000000; ++n) {}
+  for (;; usleep(200000)) for (volatile int n = 0; n < 1000000; ++n) {}
 }
 """
 # Rings then hold almost two seconds: a busy machine alone loses nothing, but a sampling thread that waits for all mounts of all users would.
