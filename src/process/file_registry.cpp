@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "process/process_user.hpp"
 
 namespace ddprof {
 

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <future>
 
-#include "process/process_user.hpp"
 
 namespace ddprof {
 namespace {

@@ -224,7 +224,7 @@ void allow_files(SyscallFilter& filter) {
 }
 
 // Files that another user names are opened with the rights of that user, by a thread that takes them on
-// (base/user_rights): of all calls in this list, those that open files alone go by these. Capabilities can
+// (base/foreign_file): of all calls in this list, those that open files alone go by these. Capabilities can
 // only be given up: the process has none that it does not use.
 void allow_less_rights(SyscallFilter& filter) {
   filter.allow({SYS_setgroups, SYS_setfsgid, SYS_setfsuid, SYS_capset});
