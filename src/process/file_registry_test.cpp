@@ -11,7 +11,6 @@
 #include <chrono>
 #include <future>
 
-
 namespace ddprof {
 namespace {
 

@@ -13,7 +13,6 @@ namespace ddprof {
 
 namespace {
 
-
 bool is_anonymous(std::string_view path) {
   return path.empty() || path == "//anon" || path.starts_with("[heap]") || path.starts_with("[stack") ||
          path.starts_with("[anon") || path.starts_with("/dev/zero") || path.starts_with("/SYSV");

@@ -146,10 +146,13 @@ class HangingFiles(harness.SystemTest):
             process = stack.enter_context(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL))
             stack.callback(process.kill)
         harness.wait_for(lambda: neighbours.cpu_ns(process.pid) > 0, 60, "a process that runs")
-        for mount in self.late_mounts:
-            harness.wait_for(lambda: mount.point in harness.read_text("/proc/%d/maps" % process.pid), 20, "its mapping")
-            mount.hang()
+        self.hang_when_mapped(lambda: [process.pid])
         return process
+
+    def hang_when_mapped(self, find_processes):
+        for mount in self.late_mounts:
+            harness.wait_for(lambda: any(mount.point in harness.read_text("/proc/%d/maps" % pid) for pid in find_processes()), 20, "its mapping")
+            mount.hang()
 
     def samples_of(self, folder, pid):
         """Times and CPU time of the samples in all profiles of a folder, and how many were lost."""
@@ -194,9 +197,8 @@ class HangingFiles(harness.SystemTest):
             command = next(case(self, mounts))
             path = self.path("%d.pb.gz" % next(self.numbers))
             if way == "record":
-                if self.late_mounts:
-                    return  # it has opened the file before
                 profiler = self.profiler(processes, "record", "-O", path, "--", *command)
+                self.hang_when_mapped(lambda: harness.processes_of(self.puppet("run_pages")))
             else:
                 profiler = self.profiler(processes, way, str(self.start(processes, command).pid), "-O", path)
             harness.wait_for(lambda: len(harness.processes_of(self.binary)) >= 2, 20, "a worker")
