@@ -221,10 +221,10 @@ def tries(count):
     """For tests that measure: a machine that takes CPU time away at the wrong moment spoils a run; a real fault fails each time."""
     def decorate(function):
         @functools.wraps(function)
-        def run(self):
+        def run(self, *arguments):
             for left in reversed(range(count)):
                 try:
-                    return function(self)
+                    return function(self, *arguments)
                 except AssertionError:
                     if left == 0:
                         raise

@@ -92,6 +92,50 @@ class Shares(harness.SystemTest):
         self.assert_split(recording)
 
 
+class ShortTasks(harness.SystemTest):
+    """Each task spends half of its time in one function, and then half in another. Events of tasks are in step with that."""
+
+    @harness.needs_root
+    @harness.tries(3)
+    def assert_halves(self, kind, milliseconds, idle):
+        """From the third second on: by then events of CPUs have taken over."""
+        folder = self.path("halves%d" % next(self.numbers))
+        os.mkdir(folder)
+        result = self.ddprof("record", "-u", "1", "-O", folder + "/", "--", self.puppet("halves"), kind, str(milliseconds), "6", str(idle))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("perf events per CPU (short tasks: ", result.stderr)
+        profiles = [pprof.read(os.path.join(folder, name)) for name in sorted(os.listdir(folder)) if name.endswith(".pb.gz")]
+        settled = [profile for profile in profiles if pprof.total(profile, harness.CPU)][2:]
+
+        def total(column, function):
+            return sum(pprof.total(profile, column, lambda sample: function in sample.stack) for profile in settled)
+        samples = total(harness.COUNT, "first_half") + total(harness.COUNT, "second_half")
+        self.assertGreater(samples, 200)
+        for column in (harness.CPU, harness.COUNT):
+            first, second = total(column, "first_half"), total(column, "second_half")
+            self.assertLess(abs(first / (first + second) - 0.5), 3 * deviation(0.5, samples), "%s: %d and %d" % (column, first, second))
+        spent = sum(pprof.total(profile, harness.CPU) for profile in settled)
+        self.assertGreater(total(harness.CPU, "first_half") + total(harness.CPU, "second_half"), 0.8 * spent)
+
+    def test_threads_of_1_ms(self):
+        self.assert_halves("thread", 1, 0)
+
+    def test_processes_of_8_ms_after_an_idle_stretch(self):
+        self.assert_halves("process", 8, 2)
+
+    def test_threads_of_16_ms(self):
+        self.assert_halves("thread", 16, 0)
+
+    def test_threads_of_50_ms(self):
+        self.assert_halves("thread", 50, 0)
+
+    @harness.needs_root
+    def test_a_storm_after_an_idle_start_is_noticed(self):
+        recording = self.record(["bash", "-c", "sleep 2; for i in $(seq 1500); do /bin/true; done"])
+        self.assertIn("perf events per CPU (short tasks: ", recording.stderr)
+        self.assertGreater(recording.count(), 30)
+
+
 def our_top(profile):
     column = profile.types.index(harness.COUNT)
     flat, cumulative = collections.Counter(), collections.Counter()

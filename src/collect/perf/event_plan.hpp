@@ -17,7 +17,7 @@ namespace ddprof {
 
 // When per-CPU events (root, CAP_PERFMON or perf_event_paranoid <= 0) stand in for inherited per-task events.
 enum class PerCpuUse : std::uint8_t {
-  when_better,  // fork-heavy programs, and -p of more threads than there are descriptors
+  when_better,  // programs of short tasks, and -p of more threads than there are descriptors
   never,
   always,  // from the start
 };

@@ -644,7 +644,7 @@ TEST(PerfCollector, ChangesToCpusUnderAForkStorm) {
   EXPECT_EQ(seen.exited_tids.size(), std::size_t{kChildren} + 1);
   EXPECT_GE(*collector.exact_total(0), std::int64_t{kChildren} * 1'000'000);
   EXPECT_LT(*collector.exact_total(0), total_ceiling(puppet.wait_for_cpu_ns()));
-  EXPECT_THAT(collector.describe(), ::testing::HasSubstr("fork-heavy"));
+  EXPECT_THAT(collector.describe(), ::testing::HasSubstr("short tasks"));
 }
 
 }  // namespace

@@ -58,8 +58,11 @@ Result<std::unique_ptr<PerfEvents>> PerfEvents::open(const Target& target, const
   // Totals are worth a little locked memory, but nothing depends on them.
   RingSet totals_rings;
   if (!target.is_host()) {
-    constexpr std::size_t kTotalsPages = 64;  // four thousand ends of tasks
-    auto opened = RingSet::open(cpus, plan.features, {.wanted_pages = kTotalsPages, .pages = kTotalsPages});
+    constexpr std::size_t kTotalsPages = 64;    // four thousand ends of tasks
+    constexpr std::size_t kSomeEnds = 16 * 64;  // bytes
+    auto opened =
+        RingSet::open(cpus, plan.features,
+                      {.wanted_pages = kTotalsPages, .pages = kTotalsPages, .watermark_bytes = kSomeEnds});
     if (opened.ok()) totals_rings = std::move(opened).value();
   }
   return std::make_unique<PerfEvents>(std::move(plan), std::move(rings), std::move(totals_rings), clock);
@@ -83,6 +86,16 @@ void PerfEvents::open_contexts() {
   if (!opened.ok()) return;
   contexts_.emplace(std::move(opened).value());
   attacher_.read_contexts_with(*contexts_);
+}
+
+Result<bool> PerfEvents::wait(std::chrono::milliseconds timeout, int wake_fd) {
+  // A caller that waits for long expects nothing. Tasks that are too short for a sample begin and end below
+  // the watermark of the large rings, but their ends show in the small ones.
+  constexpr std::chrono::milliseconds kLong{100};
+  constexpr std::chrono::milliseconds kLongestWithoutEnds{1000};
+  if (totals_rings_.rings().empty()) timeout = std::min(timeout, kLongestWithoutEnds);
+  return rings_.wait(timeout, slots_.find_live_task_fd(), wake_fd,
+                     timeout > kLong ? &totals_rings_ : nullptr);
 }
 
 std::vector<std::string> PerfEvents::notices() const {

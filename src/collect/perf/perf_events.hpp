@@ -44,9 +44,7 @@ class PerfEvents {
   [[nodiscard]] const std::vector<Error>& refused() const { return attacher_.refused(); }
 
   // True when woken before the timeout.
-  Result<bool> wait(std::chrono::milliseconds timeout, int wake_fd) {
-    return rings_.wait(timeout, slots_.find_live_task_fd(), wake_fd);
-  }
+  Result<bool> wait(std::chrono::milliseconds timeout, int wake_fd);
   // Hands over the records of all rings that are older than `limit`, those of totals apart, in order of time.
   template <typename Take>
   void read(std::uint64_t limit, std::uint64_t totals_limit, std::uint64_t now, const Take& take) {

@@ -47,7 +47,7 @@ void RecordReader::on_record(const SampleRecord& record, const EventSlot& slot, 
     return events_.disable_sampling();  // it was forked in between
   Tid tid = to_tid(record.id.tid);
   drop_doubles(slot, tid);
-  if (TaskSet::Task* task = mode_.tasks().find(tid)) task->was_sampled = true;
+  mode_.note_sample(tid);
   const PlannedEvent& planned = events_.plan().events[slot.event];
   // Only a fixed period can be changed in the kernel.
   const bool is_slowed = slot.role == SlotRole::cpu_sampling && planned.has_fixed_period();

@@ -184,7 +184,8 @@ Result<RingSet> RingSet::open(const std::vector<int>& cpus, const AttrFeatures& 
   // The budget is an estimate: other profilers of the same user draw on it too.
   for (std::size_t pages = budget.pages;; pages /= 2) {
     auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    auto set = open_with(cpus, features, pages, pages * page_bytes / kFullEnough);
+    auto set =
+        open_with(cpus, features, pages, budget.watermark_bytes.value_or(pages * page_bytes / kFullEnough));
     bool is_too_large = !set.ok() && (set.error().code == ErrorCode::permission_denied ||
                                       set.error().code == ErrorCode::exhausted);
     if (is_too_large && pages > 1) continue;
@@ -222,16 +223,17 @@ Result<void> RingSet::redirect(int event_fd, std::size_t position) const {
   return {};
 }
 
-Result<bool> RingSet::wait(std::chrono::milliseconds timeout, int task_fd, int wake_fd) {
+Result<bool> RingSet::wait(std::chrono::milliseconds timeout, int task_fd, int wake_fd,
+                           const RingSet* others) {
   // Asking whether an event has hung up also takes back the wake-up of its ring, so that poll() alone is not
   // enough.
   auto is_due = [](const PerfRing& ring) { return ring.pending_bytes() > ring.capacity() / kFullEnough; };
   if (std::any_of(rings_.begin(), rings_.end(), is_due)) return true;
 
   std::vector<pollfd> waiters;
-  waiters.reserve(holders_.size() + 2);
-  for (const UniqueFd& holder : holders_)
-    waiters.push_back({.fd = holder.get(), .events = POLLIN, .revents = 0});
+  for (const RingSet* set : {static_cast<const RingSet*>(this), others})
+    for (std::size_t i = 0; set != nullptr && i < set->holders_.size(); ++i)
+      waiters.push_back({.fd = set->holders_[i].get(), .events = POLLIN, .revents = 0});
   if (task_fd >= 0) waiters.push_back({.fd = task_fd, .events = 0, .revents = 0});
   if (wake_fd >= 0) waiters.push_back({.fd = wake_fd, .events = POLLIN, .revents = 0});
   int ready = ::poll(waiters.data(), waiters.size(), static_cast<int>(timeout.count()));

@@ -34,8 +34,9 @@ struct RingBudgetInput {
 };
 
 struct RingBudget {
-  std::size_t wanted_pages = 0;  // data pages per CPU, a power of two
-  std::size_t pages = 0;         // what may be locked of them, at least 1
+  std::size_t wanted_pages = 0;                  // data pages per CPU, a power of two
+  std::size_t pages = 0;                         // what may be locked of them, at least 1
+  std::optional<std::size_t> watermark_bytes{};  // at which the reader is woken; none: a quarter of the ring
 };
 
 // Room for 250 ms of full records, between 512 KiB and 8 MiB per CPU, 32 MiB in all (256 MiB above 250 Hz),
@@ -71,9 +72,10 @@ class RingSet {
   // Sends the records of `event_fd`, an event on cpus()[position], into that CPU's ring.
   Result<void> redirect(int event_fd, std::size_t position) const;
 
-  // Waits until a ring is half full, the task behind `task_fd` (-1: none) has ended, or `wake_fd` (-1: none)
-  // is readable. True when woken before the timeout.
-  Result<bool> wait(std::chrono::milliseconds timeout, int task_fd, int wake_fd);
+  // Waits until a ring, also one of `others` (null: none), is as full as its watermark, the task behind
+  // `task_fd` (-1: none) has ended, or `wake_fd` (-1: none) is readable. True when woken before the timeout.
+  Result<bool> wait(std::chrono::milliseconds timeout, int task_fd, int wake_fd,
+                    const RingSet* others = nullptr);
 
   [[nodiscard]] std::span<PerfRing> rings() { return rings_; }
   [[nodiscard]] std::span<const PerfRing> rings() const { return rings_; }

@@ -97,7 +97,7 @@ void SamplingMode::advance() {
   }
   if (events_.is_paused()) return;  // nothing is known about tasks that are not sampled
   if (!is_changing_) {
-    if (!may_change() || !storm_.is_raging(events_.clock().now())) return;
+    if (!may_change() || !short_tasks_.matter(events_.clock().now())) return;
     is_changing_ = true;
     change_reason_.clear();
   }
@@ -117,7 +117,7 @@ void SamplingMode::give_up_change(const Error& error) {
 Result<void> SamplingMode::change_to_per_cpu() {
   if (change_reason_.empty())
     change_reason_ =
-        fmt::format("fork-heavy: {} tasks ended before their first sample", storm_.unsampled_ends());
+        fmt::format("short tasks: {} ended within {} periods", short_tasks_.ended(), ShortTasks::kFewSamples);
   TRY(start_per_cpu(change_reason_));
   changed_at_ = events_.clock().now();
   events_.report({.step = EventNote::Step::mode_changed, .time = changed_at_});
@@ -169,6 +169,11 @@ bool SamplingMode::is_from_other_mode(const EventSlot& slot, std::uint64_t time)
   return slot.role == SlotRole::cpu_sampling ? time < changed_at_ : time >= changed_at_;
 }
 
+void SamplingMode::note_sample(Tid tid) {
+  short_tasks_.note_sample();
+  if (TaskSet::Task* task = tasks_.find(tid)) ++task->samples;
+}
+
 void SamplingMode::note_exec(Pid pid) {
   if (awaits_exec_ && pid == target_.root()) {
     awaits_exec_ = false;
@@ -197,7 +202,7 @@ bool SamplingMode::note_fork(Tid tid, Pid pid, Tid parent_tid, std::uint64_t tim
 bool SamplingMode::note_exit(Tid tid, std::uint64_t time) {
   TaskSet::Task last_state;
   const bool was_followed = tasks_.remove(tid, &last_state);
-  if (was_followed && !events_.is_paused()) storm_.task_ended(time, last_state.was_sampled);
+  if (was_followed && !events_.is_paused()) short_tasks_.note_end(time, last_state.samples);
   return was_followed;
 }
 

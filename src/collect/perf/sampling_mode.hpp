@@ -17,8 +17,8 @@ enum class PerfMode : std::uint8_t { per_task, per_cpu };
 // Which tasks belong to the target, and whether they are sampled by events of their own or by those of CPUs.
 //
 // It starts with per-task events: inherited by every child and thread, permitted to everybody, exact per
-// task. Where a program turns out to be fork-heavy and the user may, it changes over to per-CPU events, which
-// see tasks that live for less than a period and cost forks nothing; what belongs to the target is then
+// task. Where much of its time turns out to be in short tasks and the user may, it changes over to per-CPU
+// events, which sample tasks of any length alike and cost forks nothing; what belongs to the target is then
 // filtered by pid.
 class SamplingMode {
  public:
@@ -52,6 +52,7 @@ class SamplingMode {
   [[nodiscard]] bool follows_child(Pid parent, Pid child) const {
     return target_.has_children || child == parent;
   }
+  void note_sample(Tid tid);
   void note_exec(Pid pid);
   // False: the fork is of a task that is known already.
   bool note_fork(Tid tid, Pid pid, Tid parent, std::uint64_t time);
@@ -78,7 +79,7 @@ class SamplingMode {
   PerCpuUse per_cpu_use_;
   PerfEvents& events_;
   TaskSet tasks_;
-  ForkStorm storm_;
+  ShortTasks short_tasks_;
   PerfMode mode_ = PerfMode::per_task;
   std::string reason_;
   bool is_changing_ = false;

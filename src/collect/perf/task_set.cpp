@@ -126,33 +126,34 @@ void TaskSet::forget(const Task& task) {
 namespace {
 
 constexpr std::uint64_t kWindow = 500'000'000;
-constexpr std::uint64_t kEnoughInAll = 50;     // a shell script's start is not a storm
-constexpr std::uint64_t kEnoughInWindow = 10;  // 20 a second
+constexpr std::uint64_t kEnoughInAll = 50;     // a shell script's start is not enough
+constexpr std::uint64_t kEnoughInWindow = 10;  // tasks, or periods
+constexpr std::uint64_t kGoodPart = 5;         // one in so many
 
 }  // namespace
 
-void ForkStorm::task_ended(std::uint64_t time_ns, bool was_sampled) {
-  is_raging(time_ns);
+void ShortTasks::note_end(std::uint64_t time_ns, std::uint32_t samples) {
+  matter(time_ns);
+  ++all_;  // half a period after its last sample, on average
+  if (samples >= kFewSamples) return;
   ++ended_;
-  if (was_sampled) return;
-  ++unsampled_;
-  ++all_unsampled_;
+  ++all_ended_;
+  short_ += 2 * std::uint64_t{samples} + 1;
 }
 
-bool ForkStorm::is_raging(std::uint64_t now_ns) {
+bool ShortTasks::matter(std::uint64_t now_ns) {
   if (window_start_ == 0) window_start_ = now_ns;
   if (now_ns > window_start_ && now_ns - window_start_ >= kWindow) {
     close_window();
     window_start_ = now_ns;
   }
-  return is_raging_;
+  return have_mattered_;
 }
 
-void ForkStorm::close_window() {
-  bool few_sampled = (ended_ - unsampled_) * 4 < ended_;
-  if (all_unsampled_ >= kEnoughInAll && unsampled_ > kEnoughInWindow && few_sampled) is_raging_ = true;
-  ended_ = 0;
-  unsampled_ = 0;
+void ShortTasks::close_window() {
+  const bool are_many = ended_ > kEnoughInWindow || short_ > 2 * kEnoughInWindow;
+  if (all_ended_ >= kEnoughInAll && are_many && short_ * kGoodPart > all_) have_mattered_ = true;
+  ended_ = short_ = all_ = 0;
 }
 
 }  // namespace ddprof

@@ -49,7 +49,7 @@ class TaskSet {
  public:
   struct Task {
     Pid pid{};
-    bool was_sampled = false;
+    std::uint32_t samples = 0;
     // A counting event covers this task: its own, or one inherited from its parent.
     bool is_counted = false;
     std::uint64_t counted_since = 0;  // time of the record that proves it
@@ -85,22 +85,28 @@ class TaskSet {
   absl::flat_hash_map<std::int32_t, std::uint32_t> threads_of_;  // by pid
 };
 
-// Notices a program whose tasks mostly end before their first sample: they are never seen by per-task events
-// (each new task starts a fresh period), and every fork pays for the inherited events.
-class ForkStorm {
+// Notices a program that spends much of its CPU time in tasks of a few sampling periods. Events of a task
+// begin a fresh period with it: what such tasks do first is never sampled, and what they do at each whole
+// period always. Every fork pays for the inherited events, too.
+class ShortTasks {
  public:
-  void task_ended(std::uint64_t time_ns, bool was_sampled);
-  // Closes windows that have passed; true once a window was a storm.
-  bool is_raging(std::uint64_t now_ns);
-  [[nodiscard]] std::uint64_t unsampled_ends() const { return all_unsampled_; }
+  // One with fewer samples than this is short.
+  static constexpr std::uint32_t kFewSamples = 8;
+
+  void note_sample() { all_ += 2; }
+  void note_end(std::uint64_t time_ns, std::uint32_t samples);
+  // Closes windows that have passed; true once short tasks had a good part of one.
+  bool matter(std::uint64_t now_ns);
+  [[nodiscard]] std::uint64_t ended() const { return all_ended_; }
 
  private:
   void close_window();
 
   std::uint64_t window_start_ = 0;
-  std::uint64_t ended_ = 0, unsampled_ = 0;  // in this window
-  std::uint64_t all_unsampled_ = 0;
-  bool is_raging_ = false;
+  std::uint64_t ended_ = 0;            // short ones, in this window
+  std::uint64_t short_ = 0, all_ = 0;  // CPU time in this window, of short tasks and of all, in half periods
+  std::uint64_t all_ended_ = 0;        // short ones
+  bool have_mattered_ = false;
 };
 
 }  // namespace ddprof

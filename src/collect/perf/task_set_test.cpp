@@ -28,20 +28,20 @@ TEST(TaskSet, FollowsAProcessAsLongAsAThreadLives) {
 TEST(TaskSet, GivesTheLastStateOfATaskThatEnds) {
   TaskSet tasks;
   tasks.add(Tid{10}, Pid{10});
-  tasks.find(Tid{10})->was_sampled = true;
+  tasks.find(Tid{10})->samples = 3;
   TaskSet::Task last;
   tasks.remove(Tid{10}, &last);
-  EXPECT_TRUE(last.was_sampled);
+  EXPECT_EQ(last.samples, 3U);
 }
 
 TEST(TaskSet, NoticesANumberThatIsUsedAgain) {
   TaskSet tasks;
   tasks.add(Tid{11}, Pid{10});
-  tasks.find(Tid{11})->was_sampled = true;
+  tasks.find(Tid{11})->samples = 3;
   EXPECT_TRUE(tasks.add(Tid{11}, Pid{20}));
   EXPECT_FALSE(tasks.has_process(Pid{10}));
   EXPECT_TRUE(tasks.has_process(Pid{20}));
-  EXPECT_FALSE(tasks.find(Tid{11})->was_sampled);
+  EXPECT_EQ(tasks.find(Tid{11})->samples, 0U);
 }
 
 TEST(TaskSet, KeepsOneThreadAcrossExec) {
@@ -88,45 +88,53 @@ TEST(TaskSet, BelievesNoNumbersThatNoTaskHas) {
 
 constexpr std::uint64_t kMillisecond = 1'000'000;
 
-// Ends `count` tasks at an even pace; every `sampled_every`th was sampled (0: none).
-std::uint64_t end_tasks(ForkStorm& storm, std::uint64_t start, int count, std::uint64_t gap,
-                        int sampled_every) {
+// Ends `count` tasks of so many samples at an even pace, beside others that get so many samples meanwhile.
+std::uint64_t end_tasks(ShortTasks& tasks, std::uint64_t start, int count, std::uint64_t gap,
+                        std::uint32_t samples, int others = 0) {
   std::uint64_t time = start;
-  for (int i = 0; i < count; ++i, time += gap)
-    storm.task_ended(time, sampled_every != 0 && i % sampled_every == 0);
+  for (int i = 0; i < count; ++i, time += gap) {
+    for (int sample = 0; sample < static_cast<int>(samples) + others; ++sample) tasks.note_sample();
+    tasks.note_end(time, samples);
+  }
   return time;
 }
 
-TEST(ForkStorm, RagesWhenManyTasksEndUnseen) {
-  ForkStorm storm;
-  std::uint64_t now = end_tasks(storm, 1, 600, kMillisecond, 0);
-  EXPECT_TRUE(storm.is_raging(now));
-  EXPECT_EQ(storm.unsampled_ends(), 600U);
+struct ShortTasksCase {
+  const char* name;
+  int count;
+  std::uint64_t gap_ms;
+  std::uint32_t samples;
+  int others;
+  bool matter;
+};
+
+class ShortTasksTest : public ::testing::TestWithParam<ShortTasksCase> {};
+
+TEST_P(ShortTasksTest, MatterByTheirPartOfTheTime) {
+  const ShortTasksCase& scene = GetParam();
+  ShortTasks tasks;
+  const std::uint64_t now =
+      end_tasks(tasks, 1, scene.count, scene.gap_ms * kMillisecond, scene.samples, scene.others);
+  EXPECT_EQ(tasks.matter(now + 500 * kMillisecond), scene.matter);
 }
 
-TEST(ForkStorm, IgnoresTasksThatEndSlowly) {
-  ForkStorm storm;
-  std::uint64_t now = end_tasks(storm, 1, 200, 100 * kMillisecond, 0);
-  EXPECT_FALSE(storm.is_raging(now + 500 * kMillisecond));
-}
+INSTANTIATE_TEST_SUITE_P(All, ShortTasksTest,
+                         ::testing::Values(ShortTasksCase{"OfAMillisecond", 600, 1, 0, 0, true},
+                                           ShortTasksCase{"OfSixteen", 60, 16, 1, 0, true},
+                                           ShortTasksCase{"OfFiftyOneAfterTheOther", 60, 50, 4, 0, true},
+                                           ShortTasksCase{"LongOnes", 60, 100, 10, 0, false},
+                                           ShortTasksCase{"AFewASecond", 200, 100, 0, 0, false},
+                                           ShortTasksCase{"AShortBurst", 40, 1, 0, 0, false},
+                                           ShortTasksCase{"BesideLongOnes", 600, 5, 0, 3, false},
+                                           ShortTasksCase{"BesideFewerLongOnes", 600, 5, 0, 1, true}),
+                         [](const auto& scene) { return scene.param.name; });
 
-TEST(ForkStorm, IgnoresTasksThatWereSampled) {
-  ForkStorm storm;
-  std::uint64_t now = end_tasks(storm, 1, 1000, kMillisecond, 2);
-  EXPECT_FALSE(storm.is_raging(now));
-}
-
-TEST(ForkStorm, IgnoresAShortBurst) {
-  ForkStorm storm;
-  std::uint64_t now = end_tasks(storm, 1, 40, kMillisecond, 0);
-  EXPECT_FALSE(storm.is_raging(now + 500 * kMillisecond));
-}
-
-TEST(ForkStorm, DecidesWhenTheWindowIsOver) {
-  ForkStorm storm;
-  std::uint64_t now = end_tasks(storm, 1, 100, kMillisecond, 0);
-  EXPECT_FALSE(storm.is_raging(now));
-  EXPECT_TRUE(storm.is_raging(now + 500 * kMillisecond));
+TEST(ShortTasks, AreJudgedWhenTheWindowIsOver) {
+  ShortTasks tasks;
+  const std::uint64_t now = end_tasks(tasks, 1, 100, kMillisecond, 0);
+  EXPECT_FALSE(tasks.matter(now));
+  EXPECT_TRUE(tasks.matter(now + 500 * kMillisecond));
+  EXPECT_EQ(tasks.ended(), 100U);
 }
 
 }  // namespace
