@@ -531,6 +531,23 @@ std::vector<EventNote> notes_of_a_worker_with_its_own_rings(PerfCollector& colle
   return notes;
 }
 
+TEST(PerfCollector, RingsThatDeliverAtOnceHaveRoomForALateReader) {
+  if (!may_sample_cpus()) GTEST_SKIP() << "the memory that may be locked decides";
+  Puppet puppet([] { burn(milliseconds(20'000)); });
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(99));
+  ASSERT_TRUE(collector.take_over(-1, {}).ok());
+  const auto ring_kib = [&collector] {
+    const std::string text = collector.describe();
+    return std::stoul(text.substr(text.find("rings of ") + 9));
+  };
+  const unsigned long before = ring_kib();
+  collector.deliver_at_once();
+  EXPECT_EQ(ring_kib(), std::max(before / 2, 512UL));
+  Seen seen;
+  puppet.go();
+  collect_until(collector, seen, [&] { return seen.samples > 0; });
+}
+
 TEST(PerfCollector, TakesEventsBackFromTheRingsOfAWorkerThatEnded) {
   Puppet puppet([] { burn(milliseconds(20'000)); });
   OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options_at(499));

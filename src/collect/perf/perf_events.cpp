@@ -144,8 +144,7 @@ void PerfEvents::slow_down(std::uint32_t factor) {
 
 void PerfEvents::deliver_at_once() {
   if (rings_.is_immediate() || has_no_room_for_more_) return;
-  constexpr std::size_t kImmediatePages = 128;  // eight of the largest records: the reader is woken for each
-  auto added = rings_.add_immediate(plan_.features, kImmediatePages);
+  auto added = rings_.add_immediate(plan_.features);
   if (added.ok()) {
     report({.step = EventNote::Step::redirected});
     added = slots_.redirect(rings_);

@@ -200,9 +200,16 @@ Result<RingSet> RingSet::open(const std::vector<int>& cpus, const AttrFeatures& 
   }
 }
 
-Result<void> RingSet::add_immediate(const AttrFeatures& features, std::size_t pages) {
+Result<void> RingSet::add_immediate(const AttrFeatures& features) {
   constexpr std::size_t kEveryRecord = 1;
-  RingSet more = TRY(open_with(cpus_, features, pages, kEveryRecord));
+  // The reader is at hand, but for when it waits for unwind information: FileThreads::Limits::most_waiting.
+  const std::size_t smallest = std::min<std::size_t>(kSmallestRing, bytes_per_ring());
+  const std::size_t pages =
+      std::max(bytes_per_ring() / 2, smallest) / static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  RingSet more =
+      TRY(open(cpus_, features, {.wanted_pages = pages, .pages = pages, .watermark_bytes = kEveryRecord}));
+  if (more.bytes_per_ring() < smallest)
+    return make_error(ErrorCode::exhausted, "open more rings: no memory may be locked for them");
   if (more.cpus_ != cpus_) return make_error(ErrorCode::failed, "open more rings: a CPU has gone offline");
   first_active_ = rings_.size();
   for (PerfRing& ring : more.rings_) rings_.push_back(std::move(ring));

@@ -60,9 +60,9 @@ class RingSet {
   static Result<RingSet> open(const std::vector<int>& cpus, const AttrFeatures& features,
                               const RingBudget& budget);
 
-  // Adds a second ring for every CPU, which wakes its reader for each record; redirect() sends there from now
-  // on.
-  Result<void> add_immediate(const AttrFeatures& features, std::size_t pages);
+  // Adds a second ring for every CPU, half as large as the first if that can be had, which wakes its reader
+  // for each record; redirect() sends there from now on.
+  Result<void> add_immediate(const AttrFeatures& features);
   [[nodiscard]] bool is_immediate() const { return first_active_ != 0; }
 
   // After fork(): maps the rings into this process. The parent keeps them too, and its mappings keep them
@@ -80,7 +80,10 @@ class RingSet {
   [[nodiscard]] std::span<PerfRing> rings() { return rings_; }
   [[nodiscard]] std::span<const PerfRing> rings() const { return rings_; }
   [[nodiscard]] const std::vector<int>& cpus() const { return cpus_; }
-  [[nodiscard]] std::size_t bytes_per_ring() const { return rings_.empty() ? 0 : rings_.front().capacity(); }
+  // Of those that are in use.
+  [[nodiscard]] std::size_t bytes_per_ring() const {
+    return rings_.empty() ? 0 : rings_[first_active_].capacity();
+  }
   // Said when the rings are smaller than they should be.
   [[nodiscard]] const std::optional<std::string>& notice() const { return notice_; }
 
