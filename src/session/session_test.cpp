@@ -443,42 +443,5 @@ TEST(StolenTime, IsInTheFirstLine) {
   EXPECT_GE(stolen_time(), 0);
 }
 
-TEST(Summary, TheClosingLineSaysWhatWasMissed) {
-  Summary summary;
-  summary.stacks = 8412;
-  summary.stopped[{StopReason::no_unwind_info, "libfoo.so"}] = 23;
-  EXPECT_EQ(closing_line(summary),
-            "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)");
-  summary.stopped.clear();
-  EXPECT_EQ(closing_line(summary), "8,412 samples, 0 lost, 0 stacks truncated");
-}
-
-TEST(Summary, TheEndOfALogIsOneLine) {
-  Summary summary;
-  summary.duration = std::chrono::seconds(61);
-  summary.stacks = 1234;
-  summary.output = "http://agent:8126";
-  summary.sent = 3;
-  summary.delivery.waiting = 2;
-  summary.failed = 1;
-  summary.exported.first_error = make_error(ErrorCode::failed, "the disk is full");
-  summary.worker_ends[static_cast<std::size_t>(WorkerEnd::scheduled)] = 1;
-  summary.exact_cpu = 5'950'000'000;
-  summary.own.cpu = std::chrono::milliseconds(86);
-  summary.own.memory_bytes = 20 << 20U;
-  EXPECT_EQ(
-      end_line(summary),
-      "the end, after 61.0 s: 1,234 samples, 0 lost, 0 stacks truncated; 3 profiles for http://agent:8126; "
-      "of the profiles, 2 wait on the disk, 1 failed: the disk is full; worker replaced 1 times: 1 as "
-      "scheduled; target 5.950 s of CPU; ddprof 0.086 s of CPU, 20.0 MiB");
-}
-
-TEST(Summary, NumbersHaveThousands) {
-  EXPECT_EQ(with_thousands(0), "0");
-  EXPECT_EQ(with_thousands(999), "999");
-  EXPECT_EQ(with_thousands(1000), "1,000");
-  EXPECT_EQ(with_thousands(1234567), "1,234,567");
-}
-
 }  // namespace
 }  // namespace ddprof
