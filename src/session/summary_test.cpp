@@ -88,11 +88,14 @@ TEST(Summary, EverythingThatHappenedHasALine) {
     std::string line;
   } cases[] = {
       {[](Summary& run) { run.collector.throttled = 1; }, "  throttled  1 times by the kernel"},
-      {[](Summary& run) { run.collector.filtered_samples = 1; },
-       "  filtered   1 samples of other processes"},
-      {[](Summary& run) { run.excluded = {1, 2, 3'000'000'000}; },
+      {[](Summary& run) { run.collector.filtered_samples = 1; }, "  filtered   1 samples of other processes"},
+      {[](Summary& run) {
+         run.excluded = {1, 2, 3'000'000'000};
+       },
        "  filtered   2 samples (3.000 s of CPU) of 1 processes, by --include and --exclude"},
-      {[](Summary& run) { run.over_limit = {0, 1, 4'000'000'000}; },
+      {[](Summary& run) {
+         run.over_limit = {0, 1, 4'000'000'000};
+       },
        "  too many   1 samples (4.000 s of CPU) of processes beyond --maximum-pids have no stacks"},
       {[](Summary& run) { run.contexts = 1; }, "  traces     1 samples with what their thread was doing"},
       {[](Summary& run) {
@@ -100,7 +103,8 @@ TEST(Summary, EverythingThatHappenedHasALine) {
          run.collector.lost_contexts = 1;
          run.contexts_over_budget = 1;
        },
-       "  traces     5 samples with what their thread was doing, 1 lost: their ring was full, 1 left out: too "
+       "  traces     5 samples with what their thread was doing, 1 lost: their ring was full, 1 left out: "
+       "too "
        "many different ones"},
       {[](Summary& run) { run.collector.malformed_records = 1; }, "  malformed  1 records"},
       {[](Summary& run) { run.kernel_need = "CAP_PERFMON"; },
@@ -177,8 +181,8 @@ TEST(Summary, ReasonsAreAddedUpByTheirTextAndTheMostFrequentIsFirst) {
                      {{StopReason::truncated_copy, "b.so"}, 4},
                      {{StopReason::unknown_code, ""}, 9}};
   EXPECT_EQ(closing_line(summary), "1,000 samples, 0 lost, 16 stacks truncated (1.6 %: unknown code, …)");
-  EXPECT_THAT(lines_of(summary), IsSupersetOf({"  truncated  9: unknown code",
-                                               "  truncated  7: stack deeper than the copy"}));
+  EXPECT_THAT(lines_of(summary),
+              IsSupersetOf({"  truncated  9: unknown code", "  truncated  7: stack deeper than the copy"}));
   summary.stopped = {{{StopReason::unknown_code, ""}, 9}};
   EXPECT_EQ(closing_line(summary), "1,000 samples, 0 lost, 9 stacks truncated (0.9 %: unknown code)");
   EXPECT_THAT(render_summary(summary), Not(HasSubstr("  truncated"))) << "the first line says it";
@@ -200,9 +204,10 @@ TEST(Summary, NamesThreeModulesOfEachLevel) {
   EXPECT_THAT(render_summary(summary), Not(HasSubstr("notice")));
   summary.exported.modules[0].unread = 1;
   summary.exported.modules[1].problem = "damaged";
-  EXPECT_THAT(lines_of(summary),
-              IsSupersetOf({"  notice     /bin/shop: no names; 1 addresses without lines, which came too late",
-                            "  notice     /lib/a.so: no names; damaged"}));
+  EXPECT_THAT(
+      lines_of(summary),
+      IsSupersetOf({"  notice     /bin/shop: no names; 1 addresses without lines, which came too late",
+                    "  notice     /lib/a.so: no names; damaged"}));
 }
 
 TEST(Summary, TheProfileSaysWhatItCostAndWhatHappened) {
@@ -214,13 +219,14 @@ TEST(Summary, TheProfileSaysWhatItCostAndWhatHappened) {
   summary.collector.lost_contexts = 1;
   summary.worker_ends[static_cast<std::size_t>(WorkerEnd::memory)] = 1;
   summary.delivery.dropped = summary.dropped = summary.failed = 1;
-  EXPECT_THAT(self_report(summary),
-              ElementsAre("profiler: 0.020 s of CPU, 15.0 MiB", "target: 1.000 s of CPU",
-                          "sampling slowed down 4 times to stay within --max-cpu",
-                          "traces: 1,000 samples, 1 lost: their ring was full",
-                          "worker: replaced 1 times: 1 for its memory",
-                          "export: of the profiles, 1 had to be dropped from there, 1 were dropped because the "
-                          "destination was too slow, 1 failed"));
+  EXPECT_THAT(
+      self_report(summary),
+      ElementsAre("profiler: 0.020 s of CPU, 15.0 MiB", "target: 1.000 s of CPU",
+                  "sampling slowed down 4 times to stay within --max-cpu",
+                  "traces: 1,000 samples, 1 lost: their ring was full",
+                  "worker: replaced 1 times: 1 for its memory",
+                  "export: of the profiles, 1 had to be dropped from there, 1 were dropped because the "
+                  "destination was too slow, 1 failed"));
 }
 
 TEST(Summary, PlacesOfStacksThatEndEarlyAreLimited) {
