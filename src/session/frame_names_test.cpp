@@ -95,7 +95,8 @@ TEST_F(FrameNamesTest, ADumpOfAnotherProcessSaysNothing) {
 }
 
 TEST_F(FrameNamesTest, AProgramHasTheNamesOfItsSymbols) {
-  const FileId program = files_.find_or_open(kMe, {}, {}, {.path = std::filesystem::read_symlink("/proc/self/exe")});
+  const FileId program =
+      files_.find_or_open(kMe, {}, {}, {.path = std::filesystem::read_symlink("/proc/self/exe")});
   const Frame entry{.file = program, .address = files_.file(program)->elf->entry()};
   const FrameNames::Name name = names_.name(entry, files_.file(program).get());
   EXPECT_EQ(name.readable, "_start");
@@ -128,8 +129,7 @@ TEST_F(FrameNamesTest, ASampleIsALineFromItsLeafToItsRoot) {
   EXPECT_EQ(sample_line(sample, {.frames = frames}, processes, files_, names_),
             "1.500000000 shop/8388608 shop/8388608 cpu=3 10: leaf < root\n");
   sample.pid = Pid{(1 << 23) + 1};
-  EXPECT_EQ(sample_line(sample, {}, processes, files_, names_),
-            "1.500000000 ?/8388609 /8388608 cpu=3 10:\n");
+  EXPECT_EQ(sample_line(sample, {}, processes, files_, names_), "1.500000000 ?/8388609 /8388608 cpu=3 10:\n");
 }
 
 }  // namespace
