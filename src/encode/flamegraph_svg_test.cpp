@@ -195,6 +195,8 @@ TEST(FlameColors, GivesHuesToTheLargestModulesAndGreyToTheRest) {
   EXPECT_EQ(colors.modules()[7].self, 93 + 92 + 91 + 90 + 89);
   EXPECT_THAT(colors.css(), HasSubstr(".m3a{fill:#ee8866}")) << "the program has the first hue, in full";
   EXPECT_THAT(colors.css(), HasSubstr(".m7a{fill:#dddddd}"));
+  const std::string css = colors.css();
+  EXPECT_EQ(std::count(css.begin(), css.end(), '\n'), 8 * 3) << "three shades of each";
 }
 
 }  // namespace
