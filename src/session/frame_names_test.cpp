@@ -132,5 +132,11 @@ TEST_F(FrameNamesTest, ASampleIsALineFromItsLeafToItsRoot) {
   EXPECT_EQ(sample_line(sample, {}, processes, files_, names_), "1.500000000 ?/8388609 /8388608 cpu=3 10:\n");
 }
 
+TEST_F(FrameNamesTest, ALineLongerThanAWindowCostsNoOther) {
+  write_map("1000 10 before\n" + std::string(600U << 10U, 'x') + "\n2000 10 after\n");
+  EXPECT_EQ(name_at(0x1000, names_), "before");
+  EXPECT_EQ(name_at(0x2000, names_), "after");
+}
+
 }  // namespace
 }  // namespace ddprof
