@@ -11,14 +11,22 @@ TEST(HumanValue, HasThreeDigitsAndTheUnitThatSuits) {
     const char* unit;
     const char* text;
   } cases[] = {
-      {0, "nanoseconds", "0 ns"},           {999, "nanoseconds", "999 ns"},
-      {1000, "nanoseconds", "1.00 us"},     {9994, "nanoseconds", "9.99 us"},
-      {9995, "nanoseconds", "10.0 us"},     {99'949, "nanoseconds", "99.9 us"},
-      {99'950, "nanoseconds", "100 us"},    {999'499, "nanoseconds", "999 us"},
-      {999'500, "nanoseconds", "1.00 ms"},  {-1500, "nanoseconds", "-1.50 us"},
-      {3, "milliseconds", "3.00 ms"},       {2, "seconds", "2.00 s"},
-      {1023, "bytes", "1023 B"},            {1024, "bytes", "1.00 KiB"},
-      {std::int64_t{3} << 40, "bytes", "3.00 TiB"}, {1234, "count", "1,234"},
+      {0, "nanoseconds", "0 ns"},
+      {999, "nanoseconds", "999 ns"},
+      {1000, "nanoseconds", "1.00 us"},
+      {9994, "nanoseconds", "9.99 us"},
+      {9995, "nanoseconds", "10.0 us"},
+      {99'949, "nanoseconds", "99.9 us"},
+      {99'950, "nanoseconds", "100 us"},
+      {999'499, "nanoseconds", "999 us"},
+      {999'500, "nanoseconds", "1.00 ms"},
+      {-1500, "nanoseconds", "-1.50 us"},
+      {3, "milliseconds", "3.00 ms"},
+      {2, "seconds", "2.00 s"},
+      {1023, "bytes", "1023 B"},
+      {1024, "bytes", "1.00 KiB"},
+      {std::int64_t{3} << 40, "bytes", "3.00 TiB"},
+      {1234, "count", "1,234"},
   };
   for (const auto& [value, unit, text] : cases) EXPECT_EQ(human_value(value, unit), text) << value << unit;
 }
