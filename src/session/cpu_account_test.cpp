@@ -81,7 +81,8 @@ TEST_F(CpuAccountTest, TheChargeIsAskedForEverMoreRarely) {
   };
   CpuAccount one = account();
   one.start({}, 0s);
-  for (const Nanoseconds time : {0ns, 999'999'999ns, Nanoseconds(1s), Nanoseconds(80s), 89'999'999'999ns, Nanoseconds(90s)}) {
+  for (const Nanoseconds time :
+       {0ns, 999'999'999ns, Nanoseconds(1s), Nanoseconds(80s), 89'999'999'999ns, Nanoseconds(90s)}) {
     now = time;
     one.refresh_charge(now);
   }

@@ -465,6 +465,32 @@ TEST_F(SessionTest, WorkersThatEndedAreInTheSummary) {
   EXPECT_THAT(run().worker_ends, ::testing::ElementsAre(0, 1, 2, 3, 4));
 }
 
+TEST_F(SessionTest, AWorkerThatIsReplacedLeavesTheEndToTheNext) {
+  stop = true;
+  for (const bool is_replaced : {false, true}) {
+    destination.profiles.clear();
+    collector = ScriptedCollector();
+    options.worker.is_replaced = [=] { return is_replaced; };
+    const Summary summary = run();
+    EXPECT_EQ(summary.ending, is_replaced ? WorkerEnd::scheduled : WorkerEnd::none);
+    EXPECT_EQ(collector.is_drained, !is_replaced);
+    EXPECT_EQ(destination.profiles.size(), is_replaced ? 0U : 1U) << "nothing was sampled";
+  }
+}
+
+TEST_F(SessionTest, AWorkerThatTakesTooMuchMemoryEnds) {
+  FakeClock clock;
+  options.clock = &clock;
+  options.limits.memory = 1;
+  options.observer.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable&,
+                                   const FileRegistry&) { clock.time += std::chrono::seconds(1); };
+  for (int batch = 0; batch < 5; ++batch) collector.batches.push_back({sample()});
+  const Summary summary = run();
+  EXPECT_EQ(summary.ending, WorkerEnd::memory);
+  EXPECT_EQ(summary.stacks, 2U) << "caches were given up first";
+  EXPECT_EQ(destination.profiles.size(), 1U) << "what it had is not lost";
+}
+
 TEST_F(SessionTest, ProgressIsToldOnceASecond) {
   FakeClock clock;
   options.clock = &clock;
@@ -509,6 +535,21 @@ TEST_F(SampleStacksTest, AnEngineThatUnwindsGivesReturnAddresses) {
   EXPECT_EQ(frames[0][2].address, 0x8fffU);
   EXPECT_EQ(frames[0][2].file, FileId::none);
   EXPECT_EQ(reasons.at(0), StopReason::complete);
+}
+
+TEST_F(SampleStacksTest, OnlyExecutableMappingsAreCode) {
+  const std::vector<std::uint64_t> chain{0x1010};
+  SampleEvent event = sample();
+  event.user_chain = chain;
+  collector.batches = {{MapEvent{.pid = kPid,
+                                 .start = {0x1000},
+                                 .length = 0x1000,
+                                 .inode = 1,
+                                 .is_executable = false,
+                                 .path = "/x"},
+                        event}};
+  run();
+  EXPECT_EQ(frames.at(0).at(0).file, FileId::none);
 }
 
 TEST_F(SampleStacksTest, AnEngineThatUnwindsMayGiveTooManyFrames) {
