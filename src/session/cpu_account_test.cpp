@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 
 const Pid kTask{1 << 23};  // above any pid_max
-const Tid kThread{1 << 23};
+const Tid kTaskThread{1 << 23};
 
 class CountingCollector final : public Collector {
  public:
@@ -33,11 +33,11 @@ class CpuAccountTest : public testing::Test {
   void add(CpuAccount& account, std::int64_t value) {
     SampleEvent sample;
     sample.pid = kTask;
-    sample.tid = kThread;
+    sample.tid = kTaskThread;
     sample.value = value;
     account.add(sample);
     const Frame frame{.address = 1};
-    aggregator_.add({kTask, kThread}, {&frame, 1}, {{0, value}});
+    aggregator_.add({kTask, kTaskThread}, {&frame, 1}, {{0, value}});
   }
   AggregatedProfile close(CpuAccount& account) { return account.close(aggregator_, 0s, 1s, true); }
 
@@ -58,7 +58,7 @@ TEST_F(CpuAccountTest, WhatWasChargedIsTheTruthUnlessItLacksChildren) {
     options_.charged.ask = [&](std::int64_t counted, bool) { return counted - deficit; };
     CpuAccount one = account();
     one.start({}, 0s);
-    one.add(ForkEvent{kTask, parent, Tid{7}, kThread, {}});
+    one.add(ForkEvent{kTask, parent, Tid{7}, kTaskThread, {}});
     close(one);
     return *one.totals().exact;
   };

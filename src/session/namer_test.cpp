@@ -34,7 +34,7 @@ TEST(MomentTable, IsEmptyWithoutATimeline) {
   EXPECT_THAT(MomentTable(profile).times(0), IsEmpty());
 }
 
-const ThreadKey kThread{Pid{1 << 23}, Tid{1 << 23}};
+const ThreadKey kNamedThread{Pid{1 << 23}, Tid{1 << 23}};
 
 // A period of samples in this program, which has symbols and lines, and in other code.
 class NamerTest : public testing::Test {
@@ -50,7 +50,7 @@ class NamerTest : public testing::Test {
   }
 
   void add(std::vector<Frame> frames, std::int64_t count = 1, const SampleContext* context = nullptr) {
-    const auto sample = aggregator_.add(kThread, frames, {{0, count}, {1, count * 100}}, context);
+    const auto sample = aggregator_.add(kNamedThread, frames, {{0, count}, {1, count * 100}}, context);
     if (!has_timeline_) return;
     for (std::int64_t at = 0; at < times_per_sample_; ++at)
       aggregator_.add_moment(sample, Nanoseconds(2000 + at));
