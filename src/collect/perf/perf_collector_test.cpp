@@ -581,6 +581,7 @@ TEST(PerfCollector, SamplesTheWholeHost) {
   Puppet puppet([] { burn(milliseconds(60'000)); });
   puppet.go();
   OPEN_OR_SKIP(collector, Target::whole_host(), options_at(499));
+  EXPECT_THAT(collector.describe(), ::testing::StartsWith("perf events per CPU"));
   Seen seen;
   collect_until(collector, seen, [&] { return seen.sampled_pids.contains(to_int(puppet.pid())); });
   EXPECT_TRUE(seen.sampled_pids.contains(to_int(puppet.pid())));
@@ -593,6 +594,7 @@ TEST(PerfCollector, SlowEventsHaveSmallRings) {
   PerfOptions options = options_at(49);
   options.stack_bytes = 8192;
   OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
+  EXPECT_THAT(collector.describe(), ::testing::StartsWith("perf events per task"));
   EXPECT_THAT(collector.describe(), ::testing::HasSubstr("rings of 512 KiB"));
 }
 
