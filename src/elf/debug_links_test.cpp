@@ -42,6 +42,18 @@ TEST_F(DebugLinks, ReadsTheLinkThatObjcopyAdds) {
   EXPECT_EQ(link->checksum, debug_link_checksum(parse("program.debug").image()));
 }
 
+// The checksum is behind the name, at a multiple of four.
+TEST_F(DebugLinks, NamesHaveAnyLength) {
+  build();
+  for (const std::string name : {"a", "ab", "abc", "abcd"}) {
+    folder_.run("cp program " + name + " && objcopy --add-gnu-debuglink=" + name + " program linked");
+    const auto link = find_debug_link(parse("linked"));
+    ASSERT_TRUE(link.has_value()) << name;
+    EXPECT_EQ(link->name, name);
+    EXPECT_EQ(link->checksum, debug_link_checksum(parse(name).image()));
+  }
+}
+
 TEST_F(DebugLinks, ReadsTheLinksThatDwzAdds) {
   build();
   for (const std::string flag : {"", "--dwarf-5"}) {

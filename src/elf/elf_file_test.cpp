@@ -299,6 +299,17 @@ TEST(ElfFile, InflatesCompressedSections) {
   EXPECT_EQ(inflated->back(), std::byte{'a'});
 }
 
+TEST(ElfFile, InflatesAsMuchAsMayBeHeld) {
+  const auto elf = header_only(ELFCLASS64, ELFDATA2LSB, EM_X86_64);
+  const auto file = ElfFile::parse(elf);
+  const std::string text(1000, 'a');
+  const auto bytes = compress_text(text, ELFCOMPRESS_ZLIB, text.size());
+  EXPECT_TRUE(file->uncompressed(compressed_section(bytes), 1000).ok());
+  const auto refused = file->uncompressed(compressed_section(bytes), 999);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::exhausted);
+}
+
 TEST(ElfFile, RefusesCompressedSectionsThatLie) {
   const auto elf = header_only(ELFCLASS64, ELFDATA2LSB, EM_X86_64);
   const auto file = ElfFile::parse(elf);

@@ -115,5 +115,50 @@ TEST(DisplayText, LinesAndColoursOfATextStay) {
   EXPECT_EQ(printable_lines("\xc2\x9b\xff\x7f…"), "\uFFFD\uFFFD\uFFFD…");
 }
 
+TEST(DisplayText, OnlyControlCharactersAreReplaced) {
+  EXPECT_EQ(printable(" ~\u00a0\u0300"), " ~\u00a0\u0300");
+  EXPECT_EQ(printable("\x1f|\x7f|\xc2\x80|\xc2\x9f"), "\uFFFD|\uFFFD|\uFFFD|\uFFFD");
+}
+
+// The first and the last of a block, and their neighbours.
+TEST(DisplayText, WidthsAreThoseOfTheBlocksOfUnicode) {
+  for (const char* narrow : {"\u02ff", "\u0370", "\u10ff", "\u1160", "\u2e7f", "\u303f", "\uff61"})
+    EXPECT_EQ(display_width(narrow), 1U) << narrow;
+  for (const char* mark : {"\u0300", "\u036f", "\u200b", "\u200f", "\ufe20", "\ufe2f"})
+    EXPECT_EQ(display_width(mark), 0U) << mark;
+  for (const char* wide : {"\u1100", "\u115f", "\u2e80", "\u303e", "\uff60", "\U0001f300", "\U0003fffd"})
+    EXPECT_EQ(display_width(wide), 2U) << wide;
+}
+
+TEST(DisplayName, ArgumentsAreGivenUpOnlyWhereTheyDoNotFit) {
+  for (const std::string name : {"map<int, list<long>>::find(int)", "f(int)", "a::b::c"}) {
+    EXPECT_EQ(fit_name(name, name.size()), name);
+    EXPECT_EQ(fit_short_name(name, name.size()), name);
+  }
+  EXPECT_EQ(fit_name("map<int, list<long>>::find(int)", 30), "map<int, list<…>>::find(int)");
+  EXPECT_EQ(fit_name("map<int, list<long>>::find(int)", 28), "map<int, list<…>>::find(int)");
+  EXPECT_EQ(fit_name("map<int, list<long>>::find(int)", 27), "map<…>::find(int)");
+  EXPECT_EQ(fit_name("map<int>::find(int)", 15), "map<…>::find(…)");
+}
+
+TEST(DisplayName, EveryOperatorHasItsSigns) {
+  EXPECT_EQ(fit_name("A<int>::operator>>(A<int>&)", 24), "A<…>::operator>>(A<…>&)");
+  EXPECT_EQ(fit_name("A<int>::operator<=>(A<int>&)", 24), "A<…>::operator<=>(A<…>&)");
+  EXPECT_EQ(fit_name("A<int>::operator<(A<int>&)", 22), "A<…>::operator<(A<…>&)");
+  EXPECT_EQ(fit_name("f(int)->list<long>", 15), "f(int)->list<…>");
+}
+
+TEST(DisplayName, AsManyScopesAsFit) {
+  EXPECT_EQ(fit_short_name("one::two::three", 10), "two::three");
+  EXPECT_EQ(fit_short_name("one::two::three", 9), "three");
+  EXPECT_EQ(fit_short_name("::two::three", 11), "two::three");
+  EXPECT_EQ(fit_short_name("void one::two(int)", 8), "one::two");
+}
+
+TEST(DisplayText, AColourHasAnEnd) {
+  EXPECT_EQ(printable_lines("\x1b[31"), "\uFFFD[31");
+  EXPECT_EQ(printable_lines("\x1b[m"), "\x1b[m");
+}
+
 }  // namespace
 }  // namespace ddprof

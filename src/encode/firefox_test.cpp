@@ -104,7 +104,9 @@ TEST(Firefox, ReadsTheVersionsOfOtherProfilers) {
     EXPECT_EQ(label_text(*profile, profile->samples[2], kEndTimestampLabel), "1006000000");
     const ProfileLocation& leaf = profile->locations[profile->samples[0].locations[0]];
     EXPECT_EQ(profile->text(profile->mappings.at(leaf.mapping).build_id), "ab12");
-    EXPECT_EQ(leaf.address - profile->mappings[leaf.mapping].start, 32U);
+    const ProfileMapping& mapping = profile->mappings[leaf.mapping];
+    EXPECT_EQ(leaf.address - mapping.start, 32U);
+    EXPECT_EQ(mapping.limit - mapping.start, 4096U) << "the page that all addresses are in";
   }
 }
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <map>
+#include <regex>
+#include <set>
 
 #include "encode/escaped_text.hpp"
 #include "encode/flame_colors.hpp"
@@ -195,6 +197,86 @@ TEST(FlameColors, GivesHuesToTheLargestModulesAndGreyToTheRest) {
   EXPECT_EQ(colors.modules()[7].self, 93 + 92 + 91 + 90 + 89);
   EXPECT_THAT(colors.css(), HasSubstr(".m3a{fill:#ee8866}")) << "the program has the first hue, in full";
   EXPECT_THAT(colors.css(), HasSubstr(".m7a{fill:#dddddd}"));
+  const std::string css = colors.css();
+  EXPECT_EQ(std::count(css.begin(), css.end(), '\n'), 8 * 3) << "three shades of each";
+}
+
+struct Bar {
+  double left = 0, right = 0;
+  int top = 0;
+};
+
+// Of the picture itself: those as high as the first, which are frames.
+std::vector<Bar> bars_of(const std::string& svg) {
+  const std::regex form(
+      "<rect class=\"[^\"]+\" x=\"([0-9.]+)\" y=\"([0-9]+)\" width=\"([0-9.]+)\" height=\"([0-9]+)\"");
+  std::vector<Bar> bars;
+  std::string height;
+  for (auto at = std::sregex_iterator(svg.begin(), svg.end(), form); at != std::sregex_iterator(); ++at) {
+    if (height.empty()) height = (*at)[4];
+    if ((*at)[4] != height) continue;
+    bars.push_back({std::stod((*at)[1]), std::stod((*at)[1]) + std::stod((*at)[3]), std::stoi((*at)[2])});
+  }
+  return bars;
+}
+
+TEST(FlamegraphSvg, EveryFrameLiesBelowItsCallerAndBesideItsSiblings) {
+  const std::vector<Bar> bars = bars_of(svg_of(testing_data::RichProfile().build()));
+  ASSERT_GT(bars.size(), 5U);
+  const Bar& root = bars.front();
+  EXPECT_EQ(std::count_if(bars.begin(), bars.end(), [&](const Bar& bar) { return bar.top <= root.top; }), 1);
+  std::set<int> rows;
+  for (const Bar& bar : bars) rows.insert(bar.top);
+  const int height = *std::next(rows.begin()) - root.top;
+  for (const Bar& bar : bars) {
+    EXPECT_EQ((bar.top - root.top) % height, 0);
+    if (bar.top == root.top) continue;
+    const auto is_caller = [&](const Bar& other) {
+      return other.top == bar.top - height && other.left <= bar.left + 0.02 &&
+             bar.right <= other.right + 0.02;
+    };
+    EXPECT_EQ(std::count_if(bars.begin(), bars.end(), is_caller), 1);
+    const auto overlaps = [&](const Bar& other) {
+      return &other != &bar && other.top == bar.top && other.left < bar.right && bar.left < other.right;
+    };
+    EXPECT_TRUE(std::none_of(bars.begin(), bars.end(), overlaps));
+  }
+}
+
+TEST(FlamegraphSvg, ALegendGoesOnInTheNextLine) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("samples", "count")};
+  for (int at = 0; at < 7; ++at) {
+    const std::string path = fmt::format("/lib/{}{}.so", std::string(30, 'x'), at);
+    const std::uint32_t mapping =
+        builder.add_mapping({.start = {0x1000}, .limit = {0x2000}, .path = builder.intern(path)});
+    builder.add_sample({{builder.add_location(mapping, {0x1500}, {})}, {100 - at}, {}});
+  }
+  const std::string svg = svg_of(std::move(builder).build());
+  const std::size_t begin = svg.find("<g id=\"legend\">");
+  const std::string legend = svg.substr(begin, svg.find("\n</g>", begin) - begin);
+  const std::regex form(R"(translate\(([0-9]+) ([0-9]+)\))");
+  std::vector<std::pair<int, int>> places;  // lines first
+  for (auto at = std::sregex_iterator(legend.begin(), legend.end(), form); at != std::sregex_iterator(); ++at)
+    places.emplace_back(std::stoi((*at)[2]), std::stoi((*at)[1]));
+  ASSERT_EQ(places.size(), 8U);
+  EXPECT_TRUE(std::is_sorted(places.begin(), places.end()));
+  EXPECT_GT(places.back().first, places.front().first);
+  EXPECT_EQ(std::adjacent_find(places.begin(), places.end()), places.end());
+}
+
+TEST(FlamegraphSvg, APlaceHasItsLineWhereThatIsKnown) {
+  const auto svg_with = [](std::int64_t start, std::int64_t line) {
+    ProfileBuilder builder;
+    builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+    const ProfileLine call{builder.add_function("f", "f", "app.cc", start), line};
+    builder.add_sample({{builder.add_location(kNoMapping, {0x1500}, std::span(&call, 1))}, {7}, {}});
+    return svg_of(std::move(builder).build());
+  };
+  EXPECT_THAT(svg_with(3, 4), HasSubstr("app.cc:3"));
+  EXPECT_THAT(svg_with(0, 4), HasSubstr("app.cc:4"));
+  EXPECT_THAT(svg_with(0, 0), HasSubstr("app.cc"));
+  EXPECT_THAT(svg_with(0, 0), Not(HasSubstr("app.cc:")));
 }
 
 }  // namespace

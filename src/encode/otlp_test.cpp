@@ -51,7 +51,8 @@ TEST(Otlp, IsChosenByExtensionAndByName) {
 TEST(Otlp, LinksSamplesToTheirSpansAndMarksWhatThreadsMadeUp) {
   ProfileBuilder builder;
   builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
-  for (const char* trace : {"000102030405060708090a0b0c0d0e0f", "not a trace"}) {
+  for (const char* trace :
+       {"000102030405060708090a0b0c0d0e0f", "not a trace", "0001020304050607080g0a0b0c0d0e0f"}) {
     builder.add_sample({{},
                         {10},
                         {builder.number_label(kSpanIdLabel, 0x1112131415161718),
@@ -66,6 +67,7 @@ TEST(Otlp, LinksSamplesToTheirSpansAndMarksWhatThreadsMadeUp) {
   EXPECT_THAT(bytes, HasSubstr(std::string(kLink)));
   EXPECT_THAT(bytes, HasSubstr("process.context.label.customer"));
   EXPECT_THAT(bytes, HasSubstr("not a trace"));  // stays a label
+  EXPECT_THAT(bytes, HasSubstr("0001020304050607080g0a0b0c0d0e0f"));
 }
 
 // Growing in steps would need up to three times the bytes.

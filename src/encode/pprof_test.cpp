@@ -270,5 +270,21 @@ TEST(Pprof, SkipsUnknownFieldsInEveryMessage) {
   EXPECT_EQ(decoded->text(decoded->functions.at(0).name), "n");
 }
 
+TEST(Pprof, FieldsComeInAnyOrder) {
+  const std::string label_bytes = "\x20\x01\x18\x05\x10\x00\x08\x01"s;  // unit, number, text, key
+  const std::string line_bytes = "\x18\x03\x10\x07\x08\x01"s;           // column, line, function
+  const Result<Profile> decoded = decode("\x32\x00\x32\x01x\x0a\x04\x08\x01\x10\x01"s + "\x12\x10\x1a\x08"s +
+                                         label_bytes + "\x0a\x01\x01\x12\x01\x09"s + "\x22\x0a\x22\x06"s +
+                                         line_bytes + "\x08\x01"s + "\x2a\x04\x10\x01\x08\x01"s);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  const ProfileLabel& label = decoded->samples.at(0).labels.at(0);
+  EXPECT_EQ(decoded->text(label.key), "x");
+  EXPECT_EQ(decoded->text(label.unit), "x");
+  EXPECT_EQ(label.number, 5);
+  const ProfileLine& line = decoded->locations.at(0).lines.at(0);
+  EXPECT_EQ(line.line, 7);
+  EXPECT_EQ(line.column, 3);
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -27,7 +27,7 @@ TEST(Answer, TellsWhatMayPassFromWhatMustBeMendedAndWhatNeverWillBeTaken) {
   for (unsigned status : {408U, 429U, 500U, 502U, 503U, 504U})
     EXPECT_EQ(answer_to(status).kind, Answer::Kind::later) << status;
   EXPECT_EQ(judge(make_error(ErrorCode::failed, "refused"), agent()).kind, Answer::Kind::later);
-  for (unsigned status : {301U, 302U, 401U, 403U, 404U, 407U})
+  for (unsigned status : {199U, 301U, 302U, 399U, 401U, 403U, 404U, 405U, 407U})
     EXPECT_EQ(answer_to(status).kind, Answer::Kind::closed) << status;
   for (unsigned status : {400U, 413U, 422U})
     EXPECT_EQ(answer_to(status).kind, Answer::Kind::refused) << status;

@@ -46,5 +46,19 @@ TEST(DatadogTags, KeepsEachTagInOnePiece) {
   EXPECT_THAT(tags.list(), ElementsAre("version:1_2_3", "env:prod", "host:" + std::string(195, 'h')));
 }
 
+TEST(DatadogTags, HaveTwoHundredBytesAtMost) {
+  DatadogTags tags;
+  tags.add("a", std::string(198, 'x'));
+  tags.add("b", std::string(199, 'x'));
+  tags.add("c", std::string(196, 'x') + "ü");  // which ends with the tag
+  EXPECT_THAT(tags.list(), ElementsAre("a:" + std::string(198, 'x'), "b:" + std::string(198, 'x'),
+                                       "c:" + std::string(196, 'x') + "ü"));
+}
+
+TEST(DatadogTags, BeginWithALetter) {
+  EXPECT_EQ(joined("a:1,z:1,A:1,Z:1"), "a:1,z:1,A:1,Z:1");
+  for (const char* text : {"`:1", "{:1", "@:1", "[:1"}) EXPECT_EQ(joined(text), "") << text;
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -29,5 +29,11 @@ TEST(IntakeAddress, KeepsKeysOffOpenLinesAndOtherPlaces) {
   EXPECT_EQ(intake_of("", "a b.c"), "error");
 }
 
+TEST(IntakeAddress, ASiteHasTheLettersOfADomainAndNoOthers) {
+  EXPECT_EQ(intake_of("", "azAZ09-.com"), "https://intake.profile.azAZ09-.com");
+  for (const char other : {'`', '{', '@', '[', '/', ':', ','})
+    EXPECT_EQ(intake_of("", std::string("a.c") + other), "error") << other;
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -22,5 +22,16 @@ TEST(OtlpHeaders, CannotBecomeHeadersOfTheirOwn) {
   }
 }
 
+TEST(OtlpHeaders, NamesAreTokens) {
+  EXPECT_EQ(parse_otlp_headers("azAZ09!#$&'*+-.^_`|~=v").value().front().first, "azAZ09!#$&'*+-.^_`|~");
+  for (const char* text : {"a{=v", "a@=v", "a[=v", "a/=v", "a:=v", "a(=v"})
+    EXPECT_FALSE(parse_otlp_headers(text).ok()) << text;
+}
+
+TEST(OtlpHeaders, ValuesHaveNoControls) {
+  EXPECT_EQ(parse_otlp_headers("a=%20%09~%80").value().front().second, " \t~\x80");
+  for (const char* text : {"a=x%1f", "a=x%7f"}) EXPECT_FALSE(parse_otlp_headers(text).ok()) << text;
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -164,5 +164,23 @@ TEST(OtlpPeer, TellsWhatEachProcessSaysOfItself) {
   EXPECT_THAT(body_of(0), HasSubstr("version of the host"));
 }
 
+TEST(OtlpPeer, HintsAtWhatEachAnswerNeeds) {
+  const Peer peer = otlp_peer({});
+  EXPECT_THAT(peer.hint(0), HasSubstr("start the collector"));
+  for (const unsigned status : {300U, 399U})
+    EXPECT_THAT(peer.hint(status), HasSubstr("name the right address"));
+  for (const unsigned status : {401U, 403U}) EXPECT_THAT(peer.hint(status), HasSubstr("HEADERS"));
+  for (const unsigned status : {404U, 405U}) EXPECT_THAT(peer.hint(status), HasSubstr("profilesSupport"));
+  EXPECT_THAT(peer.hint(413), HasSubstr("smaller"));
+  for (const unsigned status : {299U, 400U, 500U}) EXPECT_THAT(peer.hint(status), HasSubstr("log"));
+}
+
+TEST(OtlpPeer, IsTriedAgainWhereTheProtocolSaysSo) {
+  for (const unsigned status : {429U, 502U, 503U, 504U})
+    EXPECT_TRUE(otlp_peer({}).may_pass(status)) << status;
+  for (const unsigned status : {400U, 408U, 500U, 501U, 505U})
+    EXPECT_FALSE(otlp_peer({}).may_pass(status)) << status;
+}
+
 }  // namespace
 }  // namespace ddprof

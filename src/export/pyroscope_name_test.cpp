@@ -27,5 +27,11 @@ TEST(PyroscopeName, KeepsValuesWithinTheLimitOfTheServer) {
   EXPECT_LE(name.size(), 2048 + std::string("shop{k=}").size());
 }
 
+TEST(PyroscopeName, TheApplicationHasTheLettersThatTheServerTakes) {
+  EXPECT_EQ(pyroscope_name("azAZ09_./-", {}), "azAZ09_./-{}");
+  EXPECT_EQ(pyroscope_name("`{@[:,", {}), "______{}");
+  EXPECT_EQ(pyroscope_name("a", {{"k", "\x1f \x7f~"}}), "a{k=_ _~}");
+}
+
 }  // namespace
 }  // namespace ddprof

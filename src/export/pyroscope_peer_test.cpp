@@ -89,5 +89,24 @@ TEST(PyroscopePeer, SendsEachShareOfAHostByItsName) {
       testing::StartsWith("name=" + percent_encoded("bank{container_id=c1,env=test,host=a b}") + "&"));
 }
 
+TEST(PyroscopePeer, HintsAtWhatEachAnswerNeeds) {
+  const Peer peer = pyroscope_peer(shop());
+  EXPECT_THAT(peer.hint(0), testing::HasSubstr("start the server"));
+  for (const unsigned status : {300U, 399U})
+    EXPECT_THAT(peer.hint(status), testing::HasSubstr("name the right address"));
+  for (const unsigned status : {401U, 403U}) EXPECT_THAT(peer.hint(status), testing::HasSubstr("BASIC_AUTH"));
+  for (const unsigned status : {404U, 405U}) EXPECT_THAT(peer.hint(status), testing::HasSubstr("is it a"));
+  for (const unsigned status : {400U, 413U, 422U})
+    EXPECT_THAT(peer.hint(status), testing::HasSubstr("limits"));
+  for (const unsigned status : {299U, 402U, 500U}) EXPECT_THAT(peer.hint(status), testing::HasSubstr("log"));
+}
+
+TEST(PyroscopePeer, IsTriedAgainWhereItMayBeBusy) {
+  for (const unsigned status : {408U, 429U, 500U, 503U})
+    EXPECT_TRUE(pyroscope_peer(shop()).may_pass(status)) << status;
+  for (const unsigned status : {400U, 404U, 499U})
+    EXPECT_FALSE(pyroscope_peer(shop()).may_pass(status)) << status;
+}
+
 }  // namespace
 }  // namespace ddprof

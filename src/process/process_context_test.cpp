@@ -1,13 +1,11 @@
 #include "process/process_context.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <protozero/pbf_writer.hpp>
 
+#include "process/published_context_fixture.hpp"
 #include "proto/otlp_fields.hpp"
 
 namespace ddprof {
@@ -57,37 +55,8 @@ TEST(ProcessContext, KnowsWhatTheKeysOfThreadsMean) {
   EXPECT_EQ(context->thread_keys, (std::vector<std::string>{"datadog.local_root_span_id", "http.route"}));
 }
 
-// Publishes as the OTEP says, in this process.
-class Publisher {
- public:
-  explicit Publisher(const std::string& payload) : payload_(payload) {
-    const int fd = ::memfd_create("OTEL_CTX", MFD_CLOEXEC);
-    EXPECT_EQ(::ftruncate(fd, kBytes), 0);
-    head_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-    ::close(fd);
-    write(8, std::uint32_t{2});
-    write(12, static_cast<std::uint32_t>(payload_.size()));
-    write(24, reinterpret_cast<std::uint64_t>(payload_.data()));
-    std::memcpy(head_, "OTEL_CTX", 8);
-    write(16, std::uint64_t{1});
-  }
-  ~Publisher() { ::munmap(head_, kBytes); }
-  Publisher(const Publisher&) = delete;
-  Publisher& operator=(const Publisher&) = delete;
-
-  template <typename Number>
-  void write(std::size_t offset, Number value) {
-    std::memcpy(static_cast<char*>(head_) + offset, &value, sizeof value);
-  }
-
- private:
-  static constexpr std::size_t kBytes = 4096;
-  std::string payload_;
-  void* head_ = nullptr;
-};
-
 TEST(ProcessContext, IsReadFromAProcessThatPublishesIt) {
-  const Publisher publisher(shop_context());
+  const PublishedHere publisher(shop_context());
   const auto context = read_own_context();
   ASSERT_TRUE(context);
   EXPECT_EQ(context->text("service.name"), "shop");
@@ -97,7 +66,7 @@ TEST(ProcessContext, IsReadFromAProcessThatPublishesIt) {
 }
 
 TEST(ProcessContext, IsNotBelievedWhileItIsWrittenOrFromAnotherVersion) {
-  Publisher publisher(shop_context());
+  PublishedHere publisher(shop_context());
   publisher.write(16, std::uint64_t{0});
   EXPECT_FALSE(read_own_context());
   publisher.write(16, std::uint64_t{2});
@@ -107,7 +76,7 @@ TEST(ProcessContext, IsNotBelievedWhileItIsWrittenOrFromAnotherVersion) {
 }
 
 TEST(ProcessContext, OfAWildSizeOrPlaceIsNone) {
-  Publisher publisher(shop_context());
+  PublishedHere publisher(shop_context());
   publisher.write(12, std::uint32_t{1} << 30U);
   EXPECT_FALSE(read_own_context());
   publisher.write(12, std::uint32_t{16});

@@ -38,6 +38,13 @@ TEST(Estimates, AColumnIsScaledToATotal) {
   EXPECT_NEAR(static_cast<double>(profile.sample_values(2)[1]), 67.9, 1.0);
 }
 
+TEST(Estimates, OfNothingAreNothing) {
+  AggregatedProfile profile = three_samples();
+  fold_estimates(profile, 1, 0, 0);
+  EXPECT_EQ(column_sum(profile, 0), 0);
+  EXPECT_EQ(column_sum(profile, 1), 0);
+}
+
 TEST(Estimates, WithoutAnyNothingChanges) {
   Aggregator aggregator({{"cpu", "nanoseconds"}, {"estimate", "nanoseconds"}});
   Frame frame{.address = 1};

@@ -82,7 +82,7 @@ std::string marker_name(const Frame& frame, std::string_view module) {
 }
 
 bool is_marker_name(std::string_view name) {
-  if (name.size() < 2 || name.front() != '[' || name.back() != ']') return false;
+  if (!name.ends_with(']')) return false;
   for (std::string_view start : {"[truncated: ", "[unsampled", "[lost", "[kernel: ", "[throttled",
                                  "[too many distinct ", "[too many processes"}) {
     if (name.starts_with(start)) return true;

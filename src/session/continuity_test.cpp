@@ -60,5 +60,32 @@ TEST(Continuity, DoesNotBelieveAmountsThatDoNotAddUp) {
   }
 }
 
+TEST(Continuity, BelievesUpToTheLimitsAndNotBeyond) {
+  constexpr std::int64_t kMostOffset = std::int64_t{1} << 62U, kMost = std::int64_t{1} << 60U;
+  using Change = void (*)(SessionHandover&, std::int64_t);
+  const struct {
+    Change set;
+    std::int64_t least, most;
+  } limits[] = {
+      {[](SessionHandover& one, std::int64_t value) { one.started = value; }, 0, kNow.count()},
+      {[](SessionHandover& one, std::int64_t value) { one.period_started = value; }, 0, kLatest.count()},
+      {[](SessionHandover& one, std::int64_t value) { one.unix_offset = value; }, -kMostOffset, kMostOffset},
+      {[](SessionHandover& one, std::int64_t value) { one.accounted = value; }, -kMost, kMost},
+      {[](SessionHandover& one, std::int64_t value) { one.losses[2] = value; }, -kMost, kMost},
+      {[](SessionHandover& one, std::int64_t value) { one.counters.over_limit.cpu = value; }, -kMost, kMost},
+  };
+  for (const auto& [set, least, most] : limits) {
+    const auto is_believed = [&set = set](std::int64_t value) {
+      SessionHandover handover = written_by_an_honest_worker();
+      set(handover, value);
+      return believed(handover, kNow, kLatest).sampled == 123;
+    };
+    EXPECT_TRUE(is_believed(least));
+    EXPECT_FALSE(is_believed(least - 1));
+    EXPECT_TRUE(is_believed(most));
+    EXPECT_FALSE(is_believed(most + 1));
+  }
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -47,7 +47,8 @@ void add_weighted_frames(const ClosedPeriod& period, const AggregatedProfile& pr
   }
 }
 
-// The addresses of each file, hottest first.
+}  // namespace
+
 std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
   std::vector<WeightedFrame> frames;
   for (const ClosedPart& part : period.parts) add_weighted_frames(period, part.profile, frames);
@@ -63,6 +64,8 @@ std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
   }
   return wanted;
 }
+
+namespace {
 
 // What the processes run that have samples, the one with the greatest value first.
 std::vector<FileId> programs_by_value(const ClosedPart& part) {

@@ -53,6 +53,9 @@ class MomentTable {
   std::vector<std::uint32_t> begins_;  // by sample, into times_
 };
 
+// The addresses of each file that may have debug information, hottest first.
+std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period);
+
 // Turns a closed period into a batch of profiles, one of each kind: every distinct address is named once,
 // after aggregation. Lives on the finishing thread; its caches outlive periods.
 class Namer {

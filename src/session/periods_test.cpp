@@ -69,5 +69,57 @@ TEST(Periods, AreAsManyAsAWorkerShouldClose) {
   EXPECT_TRUE(periods.is_worker_over());
 }
 
+TEST(Periods, FollowAClockThatWasSetAndNoSmallerStep) {
+  struct SteppedClock final : Clock {
+    [[nodiscard]] Nanoseconds now() const override { return time; }
+    [[nodiscard]] Nanoseconds unix_time() const override { return FakeClock::kUnixAtZero + time + step; }
+    Nanoseconds time = 1s, step{};
+  } clock;
+  Periods periods({.length = 60s}, clock);
+  periods.begin({}, clock.now(), std::nullopt);
+  clock.step = 100ms;
+  EXPECT_EQ(periods.close(61s).unix_start, FakeClock::kUnixAtZero + 1s);
+  clock.step = 101ms;
+  EXPECT_EQ(periods.close(121s).unix_start, FakeClock::kUnixAtZero + 61s + 101ms);
+}
+
+class PaceTest : public testing::Test {
+ protected:
+  PaceTest() { pace_.begin(kBegan); }
+  void update(int samples, int others = 0) {
+    for (int i = 0; i < samples; ++i) pace_.count(true);
+    for (int i = 0; i < others; ++i) pace_.count(false);
+    pace_.update();
+  }
+  static constexpr Nanoseconds kBegan = 10s, kLater = 20s;
+  Pace pace_;
+};
+
+TEST_F(PaceTest, TheFirstSecondIsWatchedCloselyUntilThereAreTwentySamples) {
+  update(19);
+  for (int i = 0; i < 3; ++i) update(0);
+  EXPECT_EQ(pace_.wait(kBegan), 5ms);
+  EXPECT_EQ(pace_.wait(kBegan + 1s - 1ns), 5ms);
+  EXPECT_EQ(pace_.wait(kBegan + 1s), 16ms);
+  update(1);
+  EXPECT_EQ(pace_.wait(kBegan), 32ms) << "twenty tell enough";
+}
+
+TEST_F(PaceTest, TasksThatComeAndGoAreFollowedClosely) {
+  for (int i = 0; i < 20; ++i) update(100);
+  update(100, 1);
+  EXPECT_EQ(pace_.wait(kBegan), 5ms);
+  EXPECT_EQ(pace_.wait(kLater), 50ms);
+  update(100);
+  EXPECT_EQ(pace_.wait(kLater), 100ms) << "it was one event";
+}
+
+TEST_F(PaceTest, SamplesWaitAQuarterOfASecondAndAnIdleTargetAMinute) {
+  for (int i = 0; i < 30; ++i) update(1);
+  EXPECT_EQ(pace_.wait(kLater), 250ms);
+  for (int i = 0; i < 30; ++i) update(0);
+  EXPECT_EQ(pace_.wait(kLater), 60s);
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -396,7 +396,7 @@ void Session::update_summary() {
   summary_.duration = clock_.now() - periods_.started();
   summary_.slow_down = budgets_.factor();
   summary_.has_pauses = periods_.has_pauses();
-  for (std::size_t end = 0; end < kWorkerEnds; ++end) summary_.worker_ends[end] = continuity_.ends[end];
+  std::copy(continuity_.ends.begin(), continuity_.ends.end(), summary_.worker_ends.begin());
   summary_.engine = collector_.describe();
   summary_.notices = options_.notices;
   for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);

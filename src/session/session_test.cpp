@@ -62,7 +62,7 @@ class ScriptedCollector final : public Collector, public Pausable, public RateCo
   Pausable* pausable() override { return this; }
   RateControl* rate_control() override { return this; }
   void slow_down(std::uint32_t) override {}
-  void deliver_at_once() override {}
+  void deliver_at_once() override { ++hurries; }
 
   std::function<void()> before_exec;  // called before the last batch
   std::vector<Pid> followed;
@@ -72,6 +72,7 @@ class ScriptedCollector final : public Collector, public Pausable, public RateCo
   std::optional<std::int64_t> total;
   std::optional<Nanoseconds> paused;
   int resumptions = 0;
+  int hurries = 0;
   bool is_drained = false;
 };
 
@@ -106,6 +107,14 @@ class SessionTest : public ::testing::Test {
     event.has_registers = true;
     event.registers.pc = 0x1000;
     event.stack_requested = 8192;  // and nothing was copied: no stack there
+    return event;
+  }
+
+  // In a function without a frame of its own.
+  static SampleEvent of_this_process() {
+    SampleEvent event = sample(Tid{::getpid()});
+    event.pid = Pid{::getpid()};
+    event.registers.pc = reinterpret_cast<std::uint64_t>(&::getppid);
     return event;
   }
 
@@ -435,49 +444,169 @@ TEST_F(SessionTest, SaysThatItReachedItsCpuBudgetAndNotEachTime) {
   EXPECT_THAT(said[0], testing::MatchesRegex("--max-cpu 0 is reached: one of [0-9]+ samples is taken"));
 }
 
+TEST_F(SessionTest, OnlyDeepStacksAreWantedAtOnce) {
+  collector.batches = {{sample()}, {}};
+  run();
+  EXPECT_EQ(collector.hurries, 0);
+  SampleEvent deep = of_this_process();
+  deep.stack_requested = 0;  // all that was asked for was copied, and the return address is not in it
+  collector.batches = {{deep}, {}};
+  destination.profiles.clear();
+  const Summary summary = run();
+  EXPECT_EQ(summary.stopped.begin()->first.first, StopReason::truncated_copy);
+  EXPECT_EQ(collector.hurries, 2);
+}
+
+TEST_F(SessionTest, WorkersThatEndedAreInTheSummary) {
+  Continuity continuity;
+  for (std::size_t end = 0; end < kWorkerEnds; ++end) continuity.ends[end] = static_cast<std::uint32_t>(end);
+  options.worker.continuity = &continuity;
+  collector.batches = {{}};
+  EXPECT_THAT(run().worker_ends, ::testing::ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST_F(SessionTest, AWorkerThatIsReplacedLeavesTheEndToTheNext) {
+  stop = true;
+  for (const bool is_replaced : {false, true}) {
+    destination.profiles.clear();
+    collector = ScriptedCollector();
+    options.worker.is_replaced = [=] { return is_replaced; };
+    const Summary summary = run();
+    EXPECT_EQ(summary.ending, is_replaced ? WorkerEnd::scheduled : WorkerEnd::none);
+    EXPECT_EQ(collector.is_drained, !is_replaced);
+    EXPECT_EQ(destination.profiles.size(), is_replaced ? 0U : 1U) << "nothing was sampled";
+  }
+}
+
+TEST_F(SessionTest, AWorkerThatTakesTooMuchMemoryEnds) {
+  FakeClock clock;
+  options.clock = &clock;
+  options.limits.memory = 1;
+  options.observer.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable&,
+                                   const FileRegistry&) { clock.time += std::chrono::seconds(1); };
+  for (int batch = 0; batch < 5; ++batch) collector.batches.push_back({sample()});
+  const Summary summary = run();
+  EXPECT_EQ(summary.ending, WorkerEnd::memory);
+  EXPECT_EQ(summary.stacks, 2U) << "caches were given up first";
+  EXPECT_EQ(destination.profiles.size(), 1U) << "what it had is not lost";
+}
+
+TEST_F(SessionTest, ProgressIsToldOnceASecond) {
+  FakeClock clock;
+  options.clock = &clock;
+  options.observer.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable&,
+                                   const FileRegistry&) { clock.time += std::chrono::milliseconds(250); };
+  int told = 0;
+  options.observer.on_progress = [&](const Summary& summary) {
+    EXPECT_GT(summary.stacks, 0U);
+    ++told;
+  };
+  for (int batch = 0; batch < 9; ++batch) collector.batches.push_back({sample()});
+  run();
+  EXPECT_EQ(told, 3);  // after 0.25, 1.25 and 2.25 s
+}
+
+// The frames of samples as they were built, and why their stacks end.
+class SampleStacksTest : public SessionTest {
+ protected:
+  SampleStacksTest() {
+    options.observer.on_sample = [this](const SampleEvent&, const BuiltStack& stack, const ProcessTable&,
+                                        const FileRegistry&) {
+      frames.emplace_back(stack.frames.begin(), stack.frames.end());
+      reasons.push_back(stack.reason);
+    };
+  }
+  std::vector<std::vector<Frame>> frames;
+  std::vector<StopReason> reasons;
+};
+
+TEST_F(SampleStacksTest, AnEngineThatUnwindsGivesReturnAddresses) {
+  const std::vector<std::uint64_t> chain{0x1010, 0x1020, 0x9000};
+  SampleEvent event = sample();
+  event.has_registers = false;
+  event.user_chain = chain;
+  collector.batches = {
+      {MapEvent{.pid = kPid, .start = {0x1000}, .length = 0x1000, .inode = 1, .path = "/bin/x"}, event}};
+  run();
+  ASSERT_EQ(frames.at(0).size(), 3U);
+  EXPECT_EQ(frames[0][0].address, 0x10U) << "of the file";
+  EXPECT_NE(frames[0][0].file, FileId::none);
+  EXPECT_EQ(frames[0][1].address, 0x1fU) << "into the call";
+  EXPECT_EQ(frames[0][2].address, 0x8fffU);
+  EXPECT_EQ(frames[0][2].file, FileId::none);
+  EXPECT_EQ(reasons.at(0), StopReason::complete);
+}
+
+TEST_F(SampleStacksTest, OnlyExecutableMappingsAreCode) {
+  const std::vector<std::uint64_t> chain{0x1010};
+  SampleEvent event = sample();
+  event.user_chain = chain;
+  collector.batches = {{MapEvent{.pid = kPid,
+                                 .start = {0x1000},
+                                 .length = 0x1000,
+                                 .inode = 1,
+                                 .is_executable = false,
+                                 .path = "/x"},
+                        event}};
+  run();
+  EXPECT_EQ(frames.at(0).at(0).file, FileId::none);
+}
+
+TEST_F(SampleStacksTest, AnEngineThatUnwindsMayGiveTooManyFrames) {
+  const std::vector<std::uint64_t> chain(Unwinder::kMaxFrames + 1, 0x1010);
+  SampleEvent event = sample();
+  event.user_chain = std::span(chain).first(Unwinder::kMaxFrames);
+  collector.batches = {{event}};
+  event.user_chain = chain;
+  collector.batches.front().push_back(event);
+  run();
+  EXPECT_EQ(reasons.at(0), StopReason::complete);
+  EXPECT_EQ(reasons.at(1), StopReason::depth_limit);
+  EXPECT_EQ(frames.at(1).size(), Unwinder::kMaxFrames + 1U) << "and a frame that says so";
+}
+
+// No record told what this process had mapped before.
+TEST_F(SampleStacksTest, CodeThatNoRecordToldOfIsReadFromProc) {
+  const std::vector<std::uint64_t> chain{reinterpret_cast<std::uint64_t>(&::getppid)};
+  SampleEvent event = of_this_process();
+  event.user_chain = chain;
+  collector.batches = {{CommEvent{event.pid, event.tid, {}, true, "me"}, event}};
+  run();
+  ASSERT_EQ(frames.at(0).size(), 1U);
+  EXPECT_NE(frames[0][0].file, FileId::none);
+}
+
+TEST_F(SampleStacksTest, WithoutRegistersTheKernelsFramesAreAll) {
+  const std::vector<std::uint64_t> chain{0xffffffff81000000};
+  SampleEvent event = sample();
+  event.has_registers = false;
+  collector.batches = {{event}};
+  event.kernel_chain = chain;
+  collector.batches.front().push_back(event);
+  run();
+  EXPECT_EQ(reasons, (std::vector{StopReason::no_registers, StopReason::complete}));
+  ASSERT_EQ(frames.at(1).size(), 1U);
+  EXPECT_EQ(frames[1][0].kind, FrameKind::kernel);
+}
+
+TEST_F(SampleStacksTest, OfTheProfilerItselfAHundredASecondAreUnwound) {
+  SampleEvent event = of_this_process();
+  collector.batches = {std::vector<CollectorEvent>(101, event)};
+  event.time = std::chrono::seconds(1);
+  collector.batches.front().emplace_back(event);
+  run();
+  ASSERT_EQ(reasons.size(), 102U);
+  EXPECT_NE(reasons[99], StopReason::own_process);
+  EXPECT_EQ(reasons[100], StopReason::own_process);
+  EXPECT_NE(reasons[101], StopReason::own_process);
+}
+
 TEST(StolenTime, IsInTheFirstLine) {
   std::int64_t tick = 1'000'000'000 / ::sysconf(_SC_CLK_TCK);
   EXPECT_EQ(parse_stolen_time("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 0 0 0 0 0 0 0 0 0 0\n"), (6 + 7 + 8) * tick);
   EXPECT_EQ(parse_stolen_time("cpu  1 2 3 4\n"), 0);  // before Linux 2.6.11
   EXPECT_EQ(parse_stolen_time(""), 0);
   EXPECT_GE(stolen_time(), 0);
-}
-
-TEST(Summary, TheClosingLineSaysWhatWasMissed) {
-  Summary summary;
-  summary.stacks = 8412;
-  summary.stopped[{StopReason::no_unwind_info, "libfoo.so"}] = 23;
-  EXPECT_EQ(closing_line(summary),
-            "8,412 samples, 0 lost, 23 stacks truncated (0.3 %: no unwind info in libfoo.so)");
-  summary.stopped.clear();
-  EXPECT_EQ(closing_line(summary), "8,412 samples, 0 lost, 0 stacks truncated");
-}
-
-TEST(Summary, TheEndOfALogIsOneLine) {
-  Summary summary;
-  summary.duration = std::chrono::seconds(61);
-  summary.stacks = 1234;
-  summary.output = "http://agent:8126";
-  summary.sent = 3;
-  summary.delivery.waiting = 2;
-  summary.failed = 1;
-  summary.exported.first_error = make_error(ErrorCode::failed, "the disk is full");
-  summary.worker_ends[static_cast<std::size_t>(WorkerEnd::scheduled)] = 1;
-  summary.exact_cpu = 5'950'000'000;
-  summary.own.cpu = std::chrono::milliseconds(86);
-  summary.own.memory_bytes = 20 << 20U;
-  EXPECT_EQ(
-      end_line(summary),
-      "the end, after 61.0 s: 1,234 samples, 0 lost, 0 stacks truncated; 3 profiles for http://agent:8126; "
-      "of the profiles, 2 wait on the disk, 1 failed: the disk is full; worker replaced 1 times: 1 as "
-      "scheduled; target 5.950 s of CPU; ddprof 0.086 s of CPU, 20.0 MiB");
-}
-
-TEST(Summary, NumbersHaveThousands) {
-  EXPECT_EQ(with_thousands(0), "0");
-  EXPECT_EQ(with_thousands(999), "999");
-  EXPECT_EQ(with_thousands(1000), "1,000");
-  EXPECT_EQ(with_thousands(1234567), "1,234,567");
 }
 
 }  // namespace

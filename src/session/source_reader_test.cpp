@@ -94,6 +94,30 @@ TEST_F(SourceReaderTest, KnowsNothingOfAddressesOutsideOfTheCode) {
   EXPECT_TRUE(calls->empty());
 }
 
+TEST_F(SourceReaderTest, AFileThatWasAskedForEarlierIsStillRead) {
+  const auto asked = wanted();
+  auto other = asked;
+  other.id = FileId{99};
+  SourceReader reader("");
+  reader.read({asked, other}, std::chrono::steady_clock::now() - 1s);
+  reader.read({asked}, soon());
+  expect_found(reader, asked);
+  EXPECT_TRUE(reader.known().find(other.id, other.addresses.front()));
+}
+
+TEST_F(SourceReaderTest, ForgetsFilesThatAreGone) {
+  SourceReader reader("");
+  const auto asked = wanted();
+  reader.read({asked}, soon());
+  reader.forget_except(files_.files());
+  expect_found(reader, asked);
+  reader.forget_except({});
+  EXPECT_FALSE(reader.known().find(asked.id, asked.addresses.front()));
+  EXPECT_EQ(reader.known().source(asked.id).description, "");
+  reader.read({asked}, soon());
+  expect_found(reader, asked);
+}
+
 TEST_F(SourceReaderTest, TellsTheCpuTimeOfItsThreadAlone) {
   SourceReader reader("");
   EXPECT_EQ(reader.cpu_time(), 0ns);  // there is none yet

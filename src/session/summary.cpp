@@ -24,7 +24,7 @@ double percent(std::int64_t part, std::int64_t whole) {
 std::string reason_text(StopReason reason, const std::string& module) {
   std::string text = marker_name({.kind = FrameKind::stopped, .reason = reason}, module);
   std::size_t colon = text.find(": ");
-  if (colon == std::string::npos || text.size() < 2) return text;
+  if (colon == std::string::npos) return text;
   return text.substr(colon + 2, text.size() - colon - 3);
 }
 
@@ -40,7 +40,7 @@ std::vector<std::pair<std::string, std::uint64_t>> stop_reasons(const Summary& s
 
 std::string loss_text(Loss loss) {
   std::string text = marker_name({.kind = FrameKind::accounted, .loss = loss}, "");
-  return text.size() > 2 ? text.substr(1, text.size() - 2) : text;
+  return text.empty() ? text : text.substr(1, text.size() - 2);
 }
 
 std::string_view base_name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }

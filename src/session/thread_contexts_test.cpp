@@ -1,10 +1,17 @@
 #include "session/thread_contexts.hpp"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <protozero/pbf_writer.hpp>
+
+#include "process/published_context_fixture.hpp"
+#include "proto/otlp_fields.hpp"
 
 namespace ddprof {
 namespace {
 
+using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -32,6 +39,109 @@ TEST(ThreadContexts, KeepOtherAttributesUnderTheirOwnNames) {
 TEST(ThreadContexts, LeaveOutWhatHasNoNameOrANameThatMeansSomethingElse) {
   const std::vector<std::string> keys{"end_timestamp_ns", "thread id", "", "span id"};
   EXPECT_THAT(made_of({{0, "1"}, {1, "2"}, {2, "3"}, {3, "4"}, {9, "5"}}, keys).others, IsEmpty());
+}
+
+// This process publishes what the keys of its threads mean, and has samples.
+class PublishedKeysTest : public testing::Test {
+ protected:
+  struct Source final : ThreadContextSource {
+    bool read_thread_contexts(Pid, const ThreadVariable&) override { return true; }
+  };
+
+  static std::string context_with(const std::vector<std::string>& keys) {
+    std::string array, value, pair, payload;
+    for (const std::string& key : keys) {
+      std::string text;
+      protozero::pbf_writer(text).add_string(otlp_field::kText, key);
+      protozero::pbf_writer(array).add_message(otlp_field::kArrayValues, text);
+    }
+    protozero::pbf_writer(value).add_message(otlp_field::kArray, array);
+    protozero::pbf_writer(pair).add_string(otlp_field::kKey, "threadlocal.attribute_key_map");
+    protozero::pbf_writer(pair).add_message(otlp_field::kValue, value);
+    protozero::pbf_writer(payload).add_message(2, pair);
+    return payload;
+  }
+  // A sample of a thread that works for span 7 and says "/buy" under this key.
+  std::optional<SampleContext> sample(std::uint8_t key = 0, Pid pid = Pid{::getpid()}) {
+    record_ = std::string(23, '\0') + "\x07\x01" + std::string(1, '\0') + "\x06" + std::string(1, '\0') +
+              static_cast<char>(key) + "\x04/buy";
+    SampleEvent event;
+    event.pid = pid;
+    event.thread_context = std::as_bytes(std::span(record_));
+    return contexts_.of(event);
+  }
+
+  Source source_;
+  ProcFileProvider provider_;
+  FileRegistry files_{provider_};
+  ProcessTable processes_{files_};
+  ThreadContexts contexts_{&source_, processes_, files_};
+  std::string record_;
+};
+
+TEST_F(PublishedKeysTest, AreReadBeforeASampleMeansAnything) {
+  const PublishedHere published(context_with({"http.route"}));
+  EXPECT_EQ(sample(), std::nullopt);
+  contexts_.look_around(10s);
+  const auto context = sample();
+  ASSERT_TRUE(context);
+  EXPECT_EQ(context->span_id, 7U);
+  EXPECT_EQ(context->endpoint, "/buy");
+  contexts_.forget(Pid{::getpid()});
+  EXPECT_EQ(sample(), std::nullopt) << "it may be another program";
+}
+
+TEST_F(PublishedKeysTest, ANewProcessDoesNotWaitForTheTurnOfOthers) {
+  const PublishedHere published(context_with({"http.route"}));
+  sample(0, Pid{1 << 23});
+  contexts_.look_around(10s);
+  sample();
+  contexts_.look_around(10s + 1ms);
+  EXPECT_TRUE(sample());
+}
+
+TEST_F(PublishedKeysTest, AreReadAgainForAKeyThatIsNotKnown) {
+  {
+    const PublishedHere published(context_with({"http.route"}));
+    sample();
+    contexts_.look_around(10s);
+  }
+  const PublishedHere published(context_with({"http.route", "trace.endpoint"}));
+  EXPECT_EQ(sample()->endpoint, "/buy");
+  contexts_.look_around(10s + 1ms);
+  EXPECT_EQ(sample(1)->endpoint, "") << "a key that is known is no reason to read them again";
+  contexts_.look_around(10s + 2ms);
+  EXPECT_EQ(sample(1)->endpoint, "/buy");
+}
+
+TEST_F(PublishedKeysTest, OfAProcessWithoutSamplesAreNotRead) {
+  const PublishedHere published(context_with({"http.route"}));
+  contexts_.look_around(10s);
+  EXPECT_EQ(sample(), std::nullopt);
+}
+
+TEST_F(PublishedKeysTest, MeanNothingWhereSamplesComeWithoutContexts) {
+  const PublishedHere published(context_with({"http.route"}));
+  ThreadContexts without(nullptr, processes_, files_);
+  without.look_around(10s);
+  EXPECT_EQ(without.of({}), std::nullopt);
+}
+
+TEST(ThreadContexts, KeepThirtyTwoOtherAttributes) {
+  std::vector<std::string> keys;
+  std::vector<ThreadContext::Attribute> attributes;
+  for (std::uint8_t key = 0; key < 33; ++key) {
+    keys.push_back("key" + std::to_string(key));
+    attributes.push_back({key, "x"});
+  }
+  EXPECT_EQ(made_of(attributes, keys).others.size(), 32U);
+}
+
+TEST(ThreadContexts, ALocalRootSpanHasSixteenDigitsAtMost) {
+  const std::vector<std::string> keys{"datadog.local_root_span_id"};
+  EXPECT_EQ(made_of({{0, "ffffffffffffffff"}}, keys).local_root_span_id, ~std::uint64_t{0});
+  for (const char* text : {"00000000000000001", "1x", "x"})
+    EXPECT_EQ(made_of({{0, text}}, keys).local_root_span_id, std::nullopt) << text;
 }
 
 }  // namespace

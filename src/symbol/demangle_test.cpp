@@ -18,7 +18,21 @@ TEST(Demangle, ReadsRustNamesOfBothKindsWithoutTheirHash) {
   EXPECT_EQ(demangle("_RNvCskwGfYPst2Cb_3foo16example_function"), "foo::example_function");
   EXPECT_EQ(demangle("_ZN4main13gr$uf6$$udf$e17h0123456789abcdefE"), "main::größe");
   EXPECT_EQ(demangle("_ZN4main6$u20ac17h0123456789abcdefE"), "main::$u20ac");
-  EXPECT_EQ(demangle("_ZN4main8_$ud800$17h0123456789abcdefE"), "main::$ud800$");
+  for (const auto& [spelled, letter] : {std::pair("_$u10ffff$", "\xf4\x8f\xbf\xbf"),
+                                        {"_$u80$", "\xc2\x80"},
+                                        {"_$ud7ff$", "\xed\x9f\xbf"},
+                                        {"_$ue000$", "\xee\x80\x80"},
+                                        {"_$u7ff$", "\xdf\xbf"},
+                                        {"_$u800$", "\xe0\xa0\x80"},
+                                        {"_$uffff$", "\xef\xbf\xbf"},
+                                        {"_$u10000$", "\xf0\x90\x80\x80"},
+                                        {"_$ud800$", "$ud800$"},
+                                        {"_$udfff$", "$udfff$"},
+                                        {"_$u110000$", "$u110000$"}}) {
+    const std::string name = spelled;
+    EXPECT_EQ(demangle("_ZN4main" + std::to_string(name.size()) + name + "17h0123456789abcdefE"),
+              std::string("main::") + letter);
+  }
 }
 
 TEST(Demangle, ReadsDNames) { EXPECT_EQ(demangle("_D8demangle4testFZv"), "demangle.test()"); }

@@ -19,7 +19,8 @@ void put32(std::string& text, std::uint32_t value) {
 // inlined at [0x20, 0x40), called from line 11, and main.inner (b.go) inlined into that at [0x30, 0x40).
 class OneFunction {
  public:
-  explicit OneFunction(std::uint32_t magic) : is_120_(magic == GoProgramBytes::kGo120), magic_(magic) {
+  explicit OneFunction(std::uint32_t magic, std::uint32_t data_count = 4)
+      : is_120_(magic == GoProgramBytes::kGo120), magic_(magic) {
     Offsets at;
     const auto place = [this] { return GoProgramBytes::kHeaderBytes + body_.size(); };
     at.names = place();
@@ -38,7 +39,7 @@ class OneFunction {
     put32(body_, 0), put32(body_, 12), put32(body_, 0x40);
     for (const std::uint32_t field : {0U, outer, 0U, 0U, 0U, files, lines, 3U, 0U}) put32(body_, field);
     if (is_120_) put32(body_, 9);
-    put32(body_, 0x04000000);  // kind, flags, padding, count of data
+    put32(body_, data_count << 24U);  // kind, flags, padding, count of data
     for (const std::uint32_t field : {0U, 0U, inlined, 0xffffffffU, 0xffffffffU, 0xffffffffU, 0U})
       put32(body_, field);
     call(middle, 0x11, 20);
@@ -117,6 +118,16 @@ TEST(GoLines, ReadsStartLinesOfGo120AndFindsTheCodeWhenTheHeaderDoesNotSayIt) {
     EXPECT_EQ(calls_at(*lines, kGoCode + 0x30),
               "main.inner b.go:41@30, main.middle b.go:31@20, main.outer a.go:11@9");
   }
+}
+
+// The calls are the fourth of the data that a function points to.
+TEST(GoLines, AFunctionWithLessDataHasNoInlinedCalls) {
+  const GoProgramBytes program = OneFunction(GoProgramBytes::kGo118, 3).program();
+  const auto file = ElfFile::parse(program.bytes());
+  const auto lines = GoLines::find(*file);
+  ASSERT_TRUE(lines.has_value());
+  EXPECT_EQ(calls_at(*lines, kGoCode), "main.outer a.go:10");
+  EXPECT_EQ(calls_at(*lines, kGoCode + 0x30), "main.outer b.go:41");
 }
 
 TEST(GoLines, CutTablesAnswerWithWhatIsLeft) {

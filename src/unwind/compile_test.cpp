@@ -203,6 +203,18 @@ TEST(Compile, RecognisesRealignedFrames) {
             rule(DDPROF_CFA_DEREF_SP, halves(16, -8)));
 }
 
+TEST(Compile, KnowsNoExpressionThatNeedsMoreThanOneConstant) {
+  for (const CfiBytes& expression :
+       {CfiBytes{DW_OP_breg7, 16, DW_OP_deref, DW_OP_lit8},                       // a constant is left
+        CfiBytes{DW_OP_breg7, 16, DW_OP_lit8, DW_OP_deref},                       // of the constant
+        CfiBytes{DW_OP_breg7, 16, DW_OP_deref, DW_OP_deref},                      // twice
+        CfiBytes{DW_OP_breg7, 16, DW_OP_lit8, DW_OP_lit8, DW_OP_plus},            // two
+        CfiBytes{DW_OP_breg7, 16, DW_OP_lit8, DW_OP_plus_uconst, 8, DW_OP_plus},  // to the constant
+        CfiBytes{DW_OP_breg7, 16, DW_OP_plus},                                    // without one
+        CfiBytes{DW_OP_lit8}, CfiBytes{DW_OP_breg7, 16, DW_OP_deref, DW_OP_lit8, DW_OP_mul}})
+    EXPECT_EQ(only_rule(cfa_expression(expression)), kUnsupported);
+}
+
 TEST(Compile, TurnsASlotGivenByExpressionIntoItsDistanceFromTheCfa) {
   const CfiBytes instructions =
       CfiBytes{DW_CFA_def_cfa_offset, 64, DW_CFA_expression, 6}.block({DW_OP_breg7, 16});

@@ -90,5 +90,19 @@ TEST(Module, GivesTheCodeAroundAnAddressAsFarAsItIsKnown) {
   EXPECT_TRUE(module.code_at(0x800).empty());
 }
 
+TEST(Module, HasTheCodeAtAndBeforeAnAddress) {
+  const std::byte bytes[4]{};
+  const Module module{.start = {0x1000}, .end = {0x2000}, .code = bytes};
+  EXPECT_EQ(module.code_at(0x1000).size(), 4U);
+  EXPECT_EQ(module.code_at(0x1003).size(), 1U);
+  EXPECT_TRUE(module.code_at(0x1004).empty());
+  EXPECT_TRUE(module.code_at(0xfff).empty());
+  EXPECT_TRUE(module.code_before(0x1000, 2).empty());
+  EXPECT_EQ(module.code_before(0x1001, 2).size(), 1U);
+  EXPECT_EQ(module.code_before(0x1003, 2).data(), bytes + 1);
+  EXPECT_EQ(module.code_before(0x1004, 2).size(), 2U) << "the end of the code is behind its last byte";
+  EXPECT_TRUE(module.code_before(0x1005, 2).empty());
+}
+
 }  // namespace
 }  // namespace ddprof

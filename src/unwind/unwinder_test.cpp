@@ -252,6 +252,38 @@ TEST(UnwinderFallback, TheLastInstructionOfAModuleMayBeACall) {
   EXPECT_EQ(scene.result.frames[1], frame(kProgram, UnwindScene::kModuleBytes - 1));
 }
 
+// ld.so's has no CFI to say that nothing called it.
+TEST(UnwinderFallback, TheFirstBytesOfAProgramAreItsRoot) {
+  UnwindScene scene;
+  scene.map.add({.start = {kProgramStart},
+                 .end = {kProgramStart + 0x1000},
+                 .bias = kProgramStart,
+                 .file = kProgram,
+                 .entry = 0x100});
+  const auto reason_at = [&](std::uint64_t address) {
+    scene.registers.pc = kProgramStart + address;
+    return scene.unwind().reason;
+  };
+  EXPECT_EQ(reason_at(0x100), StopReason::complete);
+  EXPECT_EQ(reason_at(0x13f), StopReason::complete);
+  EXPECT_EQ(reason_at(0x140), StopReason::no_unwind_info);
+  EXPECT_EQ(reason_at(0xff), StopReason::no_unwind_info);
+}
+
+// Beyond the copy it cannot be read, but it may be a frame.
+TEST(UnwinderFallback, AFrameHasAMebibyteAtMost) {
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram);
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({0, 0, 0, 0});
+  const auto reason_with = [&](std::uint64_t bytes) {
+    scene.registers.fp = UnwindScene::kStackStart + bytes;
+    return scene.unwind(scene.copy_of(4)).reason;
+  };
+  EXPECT_EQ(reason_with(1U << 20U), StopReason::truncated_copy);
+  EXPECT_EQ(reason_with((1U << 20U) + 8), StopReason::no_unwind_info);
+}
+
 TEST(UnwinderFallback, RefusesFramePointersThatDoNotVerify) {
   UnwindScene scene;
   scene.add_module_without_table(kProgramStart, kProgram);

@@ -90,6 +90,7 @@ struct Seen {
   std::map<std::int32_t, std::int64_t> sampled_by_tid, total_by_tid;
   std::set<std::int32_t> sampled_pids, exited_tids, forked_tids;
   std::int64_t sampled = 0;
+  std::uint64_t lost = 0;
   std::size_t samples = 0, estimates = 0, with_registers = 0, with_stack = 0, maps = 0, execs = 0,
               out_of_order = 0;
   Nanoseconds last{};
@@ -116,7 +117,7 @@ struct Seen {
   void note(const CommEvent& comm) { execs += comm.is_exec ? 1U : 0U; }
   void note(const ExitEvent& exit) { exited_tids.insert(to_int(exit.tid)); }
   void note(const TaskTotalEvent& total) { total_by_tid[to_int(total.tid)] += total.value; }
-  void note(const LostEvent&) {}
+  void note(const LostEvent& event) { lost += event.records; }
   void note(const ThrottleEvent&) {}
 };
 
@@ -407,8 +408,25 @@ TEST(PerfCollector, SkipsAProcessOfTheListThatIsGone) {
   if (gone == 0) ::_exit(0);
   ::waitpid(gone, nullptr, 0);
   Puppet puppet([] { burn(milliseconds(20)); });
-  OPEN_OR_SKIP(collector, Target::processes({Pid{gone}, puppet.pid()}, true), options_at(499));
-  EXPECT_THAT(collector.scope().processes, ::testing::ElementsAre(puppet.pid()));
+  for (const bool has_children : {true, false}) {
+    OPEN_OR_SKIP(collector, Target::processes({Pid{gone}, puppet.pid()}, has_children), options_at(499));
+    EXPECT_THAT(collector.scope().processes, ::testing::ElementsAre(puppet.pid()));
+  }
+}
+
+// More than any ring holds, and no reader until the end.
+TEST(PerfCollector, CountsWhatARingCouldNotHold) {
+  Puppet puppet([] { burn(milliseconds(400)); });
+  PerfOptions options = options_at(4'999);
+  options.stack_bytes = 65528;
+  options.per_cpu = PerCpuUse::never;
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
+  puppet.go();
+  puppet.wait_for_cpu_ns();
+  Seen seen;
+  collect_to_end(collector, seen);
+  EXPECT_GT(seen.lost, 100U);
+  EXPECT_EQ(collector.counters().lost_records, seen.lost);
 }
 
 // Children that are forked while it attaches have its events, those of their parent, or both. None may count
@@ -598,6 +616,7 @@ TEST(PerfCollector, SamplesTheWholeHost) {
   Puppet puppet([] { burn(milliseconds(60'000)); });
   puppet.go();
   OPEN_OR_SKIP(collector, Target::whole_host(), options_at(499));
+  EXPECT_THAT(collector.describe(), ::testing::StartsWith("perf events per CPU"));
   Seen seen;
   collect_until(collector, seen, [&] { return seen.sampled_pids.contains(to_int(puppet.pid())); });
   EXPECT_TRUE(seen.sampled_pids.contains(to_int(puppet.pid())));
@@ -610,6 +629,7 @@ TEST(PerfCollector, SlowEventsHaveSmallRings) {
   PerfOptions options = options_at(49);
   options.stack_bytes = 8192;
   OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
+  EXPECT_THAT(collector.describe(), ::testing::StartsWith("perf events per task"));
   EXPECT_THAT(collector.describe(), ::testing::HasSubstr("rings of 512 KiB"));
 }
 

@@ -160,6 +160,24 @@ TEST(PerfEventRefusal, RootWithoutTheCapabilityIsNotToldToBeRoot) {
               HasSubstr("perf_event_paranoid=0 on the host, or start this container or service"));
 }
 
+TEST(PerfEventRefusal, SaysOnWhatItWasTried) {
+  EXPECT_THAT(explain(refusal(ENOENT, 2)).message, testing::StartsWith("perf_event_open sCPU: "));
+  EXPECT_THAT(explain(refusal(ENOENT, 2, 1)).message,
+              testing::StartsWith("perf_event_open sCPU on task 1: "));
+  EXPECT_THAT(explain(refusal(ENOENT, 2, -1)).message,
+              testing::StartsWith("perf_event_open sCPU on all processes: "));
+}
+
+TEST(PerfEventRefusal, WhereTheLevelIsEnoughAnotherCheckRefused) {
+  EXPECT_EQ(obstacle_of(refusal(EACCES, 2)), PerfObstacle::security_policy);
+  EXPECT_EQ(obstacle_of(of_all(0)), PerfObstacle::security_policy);
+  EXPECT_EQ(obstacle_of(of_all(1)), PerfObstacle::level_own_only);
+  EXPECT_EQ(obstacle_of(of_kernel(1)), PerfObstacle::security_policy);
+  EXPECT_EQ(obstacle_of(of_kernel(2)), PerfObstacle::level_hides_kernel);
+  EXPECT_EQ(obstacle_of(refusal(EACCES, 3)), PerfObstacle::level_forbids);
+  EXPECT_EQ(obstacle_of(refusal(EACCES, 2, 1)), PerfObstacle::foreign_process);
+}
+
 TEST(PerfEventRefusal, AFilterIsBlamedWhateverTheLevelIs) {
   for (const int level : {0, 2, 4}) {
     for (const int error_number : {EPERM, EACCES, ENOSYS}) {
@@ -223,7 +241,8 @@ TEST(KernelFrames, NeedWhatCanBeHadHere) {
   OwnPrivileges own;
   EXPECT_EQ(kernel_frames_need(own), "CAP_PERFMON or kernel.perf_event_paranoid <= 1");
   own.is_in_first_user_namespace = false;
-  EXPECT_THAT(kernel_frames_need(own), HasSubstr("on the host"));
+  EXPECT_EQ(kernel_frames_need(own),
+            "kernel.perf_event_paranoid <= 1 on the host, or root outside of this user namespace");
 }
 
 }  // namespace

@@ -125,6 +125,34 @@ TEST(RingBudget, LeavesOnePageWhenTheControlPageAloneMayBeLocked) {
   EXPECT_EQ(ring_budget({.cpus = 1, .perf_mlock_kib = 12, .memlock_limit_bytes = 0}).pages, 2U);
 }
 
+TEST(RingBudget, ChangesAboveTheHighRateAndTheHighestOne) {
+  const auto pages_at = [](std::uint64_t rate) {
+    return ring_budget({.cpus = 2, .samples_per_second = rate, .record_bytes = 9000, .may_lock_freely = true})
+        .pages;
+  };
+  EXPECT_EQ(pages_at(250), 2 * kHalfMebibyte * 2) << "1.1 MB for half a second";
+  EXPECT_EQ(pages_at(251), kHalfMebibyte) << "0.2 MB for a twelfth of one";
+  EXPECT_EQ(pages_at(2'500), 4 * kHalfMebibyte) << "1.9 MB";
+  EXPECT_EQ(pages_at(2'501), 16 * kHalfMebibyte) << "11 MB, and no more than eight";
+}
+
+TEST(RingBudget, StacksAreShorterAboveEachRate) {
+  const auto bytes_at = [](std::uint64_t rate) {
+    return automatic_stack_bytes({.cpus = 1, .samples_per_second = rate, .may_lock_freely = true});
+  };
+  EXPECT_EQ(bytes_at(250), 65528U);
+  EXPECT_EQ(bytes_at(251), 16384U);
+  EXPECT_EQ(bytes_at(1'000), 16384U);
+  EXPECT_EQ(bytes_at(1'001), 8192U);
+}
+
+TEST(CpuList, ARangeOfOneIsOne) { EXPECT_THAT(*parse_cpu_list("3-3"), ElementsAre(3)); }
+
+TEST(RingBudget, TheCommandNamesWhatIsNeeded) {
+  EXPECT_EQ(lock_more_command(1024 * 1024),
+            "sudo sysctl kernel.perf_event_mlock_kb=1536, or ulimit -l unlimited");
+}
+
 }  // namespace
 
 }  // namespace ddprof

@@ -137,6 +137,44 @@ TEST(ShortTasks, AreJudgedWhenTheWindowIsOver) {
   EXPECT_EQ(tasks.ended(), 100U);
 }
 
+// Of 60 tasks 50 or more must end unseen in all, more than ten of them in half a second, and few be sampled.
+TEST(ForkStorm, BeginsBeyondItsLimits) {
+  const auto rages = [](int before, int unseen, int seen) {
+    ForkStorm storm;
+    std::uint64_t now = end_tasks(storm, 1, before, 200 * kMillisecond, 0);
+    EXPECT_FALSE(storm.is_raging(now += 500 * kMillisecond)) << "two or three in each window";
+    now = end_tasks(storm, now, unseen, kMillisecond, 0);
+    end_tasks(storm, now, seen, kMillisecond, 1);
+    return storm.is_raging(now + 500 * kMillisecond);
+  };
+  EXPECT_TRUE(rages(39, 11, 0));
+  EXPECT_FALSE(rages(38, 11, 0)) << "49 in all";
+  EXPECT_FALSE(rages(60, 10, 0)) << "ten at a time";
+  EXPECT_TRUE(rages(60, 13, 4)) << "4 of 17";
+  EXPECT_FALSE(rages(60, 12, 4)) << "a quarter";
+}
+
+TEST(ForkStorm, AWindowIsHalfASecond) {
+  ForkStorm storm;
+  end_tasks(storm, 1, 100, 1, 0);
+  EXPECT_FALSE(storm.is_raging(500 * kMillisecond));
+  EXPECT_TRUE(storm.is_raging(500 * kMillisecond + 1));
+}
+
+TEST(TaskSet, TheRosterHasThePlacesOfTasksThatEnded) {
+  auto memory = MappedRegion::map_anonymous_shared(2 * sizeof(TaskRoster::Entry));
+  ASSERT_TRUE(memory.ok());
+  TaskRoster roster(std::move(memory).value());
+  const std::uint32_t first = roster.add({1 << 22, 10});
+  roster.add({12, 10});
+  EXPECT_EQ(roster.add({13, 10}), TaskRoster::kNowhere) << "it is full";
+  EXPECT_EQ(roster.read().size(), 2U) << "the greatest number of a task among them";
+  roster.remove(first);
+  ASSERT_EQ(roster.read().size(), 1U);
+  EXPECT_EQ(roster.add({13, 10}), first);
+  EXPECT_EQ(roster.add({14, 10}), TaskRoster::kNowhere);
+}
+
 }  // namespace
 
 }  // namespace ddprof

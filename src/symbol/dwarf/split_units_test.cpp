@@ -64,6 +64,15 @@ TEST(PackageIndex, FindsNothingThatIsNotThere) {
   EXPECT_FALSE(find_in_package_index(std::span(whole.get()).first(80), 0x5, budget).has_value());
 }
 
+// Both slots are taken: the search ends after all of them.
+TEST(PackageIndex, SearchesEachSlotOnce) {
+  const auto full =
+      DwarfBytes().u32(5).u32(1).u32(2).u32(2).u64(0x2).u64(0x3).u32(1).u32(2).u32(1).u32(0).u32(0);
+  WorkBudget budget;
+  EXPECT_FALSE(find_in_package_index(full.get(), 0x8, budget).has_value());
+  EXPECT_FALSE(budget.is_spent());
+}
+
 }  // namespace
 
 }  // namespace ddprof
