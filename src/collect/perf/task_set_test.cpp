@@ -137,28 +137,36 @@ TEST(ShortTasks, AreJudgedWhenTheWindowIsOver) {
   EXPECT_EQ(tasks.ended(), 100U);
 }
 
-// Of 60 tasks 50 or more must end unseen in all, more than ten of them in half a second, and few be sampled.
-TEST(ForkStorm, BeginsBeyondItsLimits) {
-  const auto rages = [](int before, int unseen, int seen) {
-    ForkStorm storm;
-    std::uint64_t now = end_tasks(storm, 1, before, 200 * kMillisecond, 0);
-    EXPECT_FALSE(storm.is_raging(now += 500 * kMillisecond)) << "two or three in each window";
-    now = end_tasks(storm, now, unseen, kMillisecond, 0);
-    end_tasks(storm, now, seen, kMillisecond, 1);
-    return storm.is_raging(now + 500 * kMillisecond);
+// 50 of them must have ended in all, more than ten in half a second, with more than a fifth of the CPU time.
+TEST(ShortTasks, MatterBeyondTheirLimits) {
+  const auto matter = [](int before, int unseen, int samples_of_others) {
+    ShortTasks tasks;
+    std::uint64_t now = end_tasks(tasks, 1, before, 200 * kMillisecond, 0);
+    EXPECT_FALSE(tasks.matter(now += 500 * kMillisecond)) << "two or three in each window";
+    now = end_tasks(tasks, now, unseen, kMillisecond, 0);
+    for (int sample = 0; sample < samples_of_others; ++sample) tasks.note_sample();
+    return tasks.matter(now + 500 * kMillisecond);
   };
-  EXPECT_TRUE(rages(39, 11, 0));
-  EXPECT_FALSE(rages(38, 11, 0)) << "49 in all";
-  EXPECT_FALSE(rages(60, 10, 0)) << "ten at a time";
-  EXPECT_TRUE(rages(60, 13, 4)) << "4 of 17";
-  EXPECT_FALSE(rages(60, 12, 4)) << "a quarter";
+  EXPECT_TRUE(matter(39, 11, 0));
+  EXPECT_FALSE(matter(38, 11, 0)) << "49 in all";
+  EXPECT_FALSE(matter(60, 10, 0)) << "ten at a time";
+  EXPECT_TRUE(matter(60, 12, 23)) << "6 of 29 periods";
+  EXPECT_FALSE(matter(60, 12, 24)) << "6 of 30 periods";
 }
 
-TEST(ForkStorm, AWindowIsHalfASecond) {
-  ForkStorm storm;
-  end_tasks(storm, 1, 100, 1, 0);
-  EXPECT_FALSE(storm.is_raging(500 * kMillisecond));
-  EXPECT_TRUE(storm.is_raging(500 * kMillisecond + 1));
+TEST(ShortTasks, EndWithFewerThanEightSamples) {
+  ShortTasks tasks;
+  tasks.note_end(1, ShortTasks::kFewSamples - 1);
+  EXPECT_EQ(tasks.ended(), 1U);
+  tasks.note_end(1, ShortTasks::kFewSamples);
+  EXPECT_EQ(tasks.ended(), 1U);
+}
+
+TEST(ShortTasks, AWindowIsHalfASecond) {
+  ShortTasks tasks;
+  end_tasks(tasks, 1, 100, 1, 0);
+  EXPECT_FALSE(tasks.matter(500 * kMillisecond));
+  EXPECT_TRUE(tasks.matter(500 * kMillisecond + 1));
 }
 
 TEST(TaskSet, TheRosterHasThePlacesOfTasksThatEnded) {
