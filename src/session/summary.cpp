@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -159,12 +160,28 @@ std::vector<std::string> self_report(const Summary& summary) {
   return lines;
 }
 
+namespace {
+
+// The kernel counts records, and not all of them are samples; where the exact time is known, so is what they
+// stood for.
+std::uint64_t lost_samples(const Summary& summary) {
+  const std::uint64_t records = summary.collector.lost_records;
+  if (!summary.exact_cpu || summary.sampled_cpu <= 0) return records;
+  const auto lost = summary.losses.find(Loss::lost);
+  if (lost == summary.losses.end()) return 0;
+  const double period = static_cast<double>(summary.sampled_cpu) / static_cast<double>(summary.stacks);
+  return std::min(records,
+                  static_cast<std::uint64_t>(std::llround(static_cast<double>(lost->second) / period)));
+}
+
+}  // namespace
+
 std::string closing_line(const Summary& summary) {
   auto reasons = stop_reasons(summary);
   std::uint64_t truncated = 0;
   for (const auto& [reason, count] : reasons) truncated += count;
   std::string line = fmt::format("{} samples, {} lost, {} stacks truncated", with_thousands(summary.stacks),
-                                 with_thousands(summary.collector.lost_records), with_thousands(truncated));
+                                 with_thousands(lost_samples(summary)), with_thousands(truncated));
   if (truncated == 0) return line;
   return line +
          fmt::format(" ({:.1f} %: {}{})",
@@ -214,6 +231,9 @@ std::string render_summary(const Summary& summary) {
     add("target",
         fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu), seconds(observed.count())));
   }
+  if (const std::uint64_t others = summary.collector.lost_records - lost_samples(summary); others > 0)
+    add("records",
+        fmt::format("{} lost that tell of mappings and tasks: ring buffer full", with_thousands(others)));
   if (summary.collector.throttled > 0)
     add("throttled", fmt::format("{} times by the kernel", summary.collector.throttled));
   if (summary.collector.filtered_samples > 0)

@@ -174,6 +174,23 @@ TEST(Summary, TellsWhatNoSampleStandsForFromAThousandthOn) {
   EXPECT_THAT(render_summary(summary), HasSubstr("0.000 s of CPU in 2.000 s, 0.0 % of it sampled"));
 }
 
+TEST(Summary, LostRecordsAreNotAllSamples) {
+  Summary summary;
+  summary.stacks = 990;
+  summary.collector.lost_records = 500;
+  EXPECT_THAT(render_summary(summary), HasSubstr("990 samples, 500 lost")) << "the exact time is not known";
+  summary.exact_cpu = 10'000'000'000;
+  summary.sampled_cpu = 9'900'000'000;
+  EXPECT_THAT(render_summary(summary), HasSubstr("990 samples, 0 lost"));
+  summary.losses = {{Loss::lost, 55'000'000}};
+  EXPECT_THAT(render_summary(summary), HasSubstr("990 samples, 6 lost"));
+  EXPECT_THAT(render_summary(summary),
+              HasSubstr("  records    494 lost that tell of mappings and tasks: ring buffer full\n"));
+  summary.collector.lost_records = 5;
+  EXPECT_THAT(render_summary(summary), HasSubstr("990 samples, 5 lost"));
+  EXPECT_THAT(render_summary(summary), Not(HasSubstr("records ")));
+}
+
 TEST(Summary, ReasonsAreAddedUpByTheirTextAndTheMostFrequentIsFirst) {
   Summary summary = quiet_summary();
   summary.stacks = 1000;
