@@ -164,5 +164,18 @@ TEST(BreakpadId, ReadsTheBuildIdAsALittleEndianGuid) {
   EXPECT_EQ(breakpad_id(""), std::string(33, '0'));
 }
 
+TEST(Firefox, AThreadIsANumberWhereItHasOne) {
+  const auto text_with = [](bool has_thread) {
+    ProfileBuilder builder;
+    builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+    std::vector<ProfileLabel> labels;
+    if (has_thread) labels.push_back(builder.number_label(kThreadIdLabel, 77));
+    builder.add_sample({{builder.add_named_location("main")}, {7}, labels});
+    return encode_firefox(std::move(builder).build());
+  };
+  EXPECT_THAT(text_with(true), HasSubstr("\"tid\":77,"));
+  EXPECT_THAT(text_with(false), HasSubstr("\"tid\":\"\","));
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -147,5 +147,21 @@ TEST(SpeedscopeTitle, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_speedscope_title("anything").thread, "anything");
 }
 
+TEST(SpeedscopeTitle, IsTheProcessElseTheProgramElseAProfile) {
+  const auto name_of = [](bool has_process, bool has_program) {
+    ProfileBuilder builder;
+    builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+    if (has_program) builder.add_mapping({.limit = {0x1000}, .path = builder.intern("/usr/bin/app")});
+    std::vector<ProfileLabel> labels;
+    if (has_process) labels.push_back(builder.text_label(kProcessNameLabel, "shop"));
+    builder.add_sample({{builder.add_named_location("main")}, {7}, labels});
+    const std::string text = encode_speedscope(std::move(builder).build()).value();
+    return text.substr(text.find("\"name\":"), 15);
+  };
+  EXPECT_THAT(name_of(true, true), ::testing::StartsWith("\"name\":\"shop\""));
+  EXPECT_THAT(name_of(false, true), ::testing::StartsWith("\"name\":\"app\""));
+  EXPECT_THAT(name_of(false, false), ::testing::StartsWith("\"name\":\"profil"));
+}
+
 }  // namespace
 }  // namespace ddprof
