@@ -3,7 +3,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace ddprof {
 
@@ -11,12 +11,12 @@ using x86_64::Instruction;
 using x86_64::kNoRegister;
 using x86_64::kRbp;
 using x86_64::kRsp;
-using Effect = Instruction::Effect;
-using Flow = Instruction::Flow;
+using Effect = x86_64::Instruction::Effect;
+using Flow = x86_64::Instruction::Flow;
 
 namespace {
 
-constexpr std::int32_t kWord = 8;
+constexpr std::int32_t kWordBytes = 8;
 constexpr std::size_t kMaxPending = 256;
 // Returns that agree: one of them may lie behind a call that does not return, and be another function's.
 constexpr unsigned kEnoughReturns = 2;
@@ -31,11 +31,6 @@ bool is_callee_saved(std::uint8_t reg) { return reg < 16 && (kCalleeSavedMask >>
 // By number of the encoding.
 constexpr std::array<std::uint8_t, 16> kDwarfNumbers{0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
-template <typename T>
-bool fits(std::int64_t value) {
-  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-}
-
 }  // namespace
 
 CodeWalk::Value CodeWalk::Value::plus(std::int64_t offset) const {
@@ -44,7 +39,7 @@ CodeWalk::Value CodeWalk::Value::plus(std::int64_t offset) const {
   Value sum = *this;
   std::int32_t& term = loads == 1 ? sum.outer : sum.inner;
   const std::int64_t value = term + offset;
-  if (!fits<std::int32_t>(value)) return {};
+  if (!std::in_range<std::int32_t>(value)) return {};
   term = static_cast<std::int32_t>(value);
   return sum;
 }
@@ -61,7 +56,7 @@ CodeWalk::Value CodeWalk::State::load(const Value& address) const {
     if (slot.base != address.base) continue;
     const std::int64_t distance = std::int64_t{slot.offset} - address.inner;
     if (distance == 0) return slot.value;
-    if (distance > -kWord && distance < kWord) return {};
+    if (distance > -kWordBytes && distance < kWordBytes) return {};
   }
   if (address.base >= kFirstUnknownStack) return {};
   return {address.base, 1, address.inner, 0};
@@ -73,7 +68,7 @@ void CodeWalk::State::store(const Value& address, const Value& value) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < slot_count; ++i) {
     const std::int64_t distance = std::int64_t{slots[i].offset} - address.inner;
-    const bool overlaps = slots[i].base == address.base && distance > -kWord && distance < kWord;
+    const bool overlaps = slots[i].base == address.base && distance > -kWordBytes && distance < kWordBytes;
     if (!overlaps) slots[kept++] = slots[i];
   }
   slot_count = kept;
@@ -98,7 +93,22 @@ void CodeWalk::State::forget_below(const Value& stack_pointer) {
   }
 }
 
-CodeWalk::CodeWalk(CodeBytes code, const NoReturnFunctions* no_return) : code_(code), no_return_(no_return) {}
+void CodeWalk::start(const CodeBytes& code, const NoReturnFunctions* no_return) {
+  const bool is_same = code.begin == code_.begin && code.bytes.data() == code_.bytes.data() &&
+                       code.bytes.size() == code_.bytes.size() && no_return == no_return_;
+  if (is_same) return;
+  code_ = code;
+  no_return_ = no_return;
+  may_return_.clear();
+}
+
+void CodeWalk::AddressSet::clear() {
+  if (++stamp_ == 0 || entries_.empty()) {
+    entries_.assign(kEntries, {});
+    stamp_ = 1;
+  }
+  size_ = 0;
+}
 
 std::size_t CodeWalk::AddressSet::find(std::uint64_t address) const {
   std::size_t at = (address * 0x9e3779b97f4a7c15U) >> (64 - kBits);
@@ -153,13 +163,13 @@ void CodeWalk::apply(const Instruction& instruction, std::uint64_t pc, State& st
       break;
     case Effect::push: {
       const Value pushed = value_of(instruction.from);
-      registers[kRsp] = registers[kRsp].plus(-kWord);
+      registers[kRsp] = registers[kRsp].plus(-kWordBytes);
       state.store(registers[kRsp], pushed);
       break;
     }
     case Effect::pop: {
       const Value popped = state.load(registers[kRsp]);
-      registers[kRsp] = registers[kRsp].plus(kWord);
+      registers[kRsp] = registers[kRsp].plus(kWordBytes);
       if (instruction.to != kNoRegister) registers[instruction.to] = popped;
       break;
     }
@@ -169,11 +179,11 @@ void CodeWalk::apply(const Instruction& instruction, std::uint64_t pc, State& st
     case Effect::compare:
       break;
     case Effect::leave:
-      registers[kRsp] = registers[kRbp].plus(kWord);
+      registers[kRsp] = registers[kRbp].plus(kWordBytes);
       registers[kRbp] = state.load(registers[kRbp]);
       break;
     case Effect::enter:
-      registers[kRsp] = registers[kRsp].plus(-kWord);
+      registers[kRsp] = registers[kRsp].plus(-kWordBytes);
       state.store(registers[kRsp], registers[kRbp]);
       registers[kRbp] = registers[kRsp];
       registers[kRsp] = registers[kRsp].plus(-std::int64_t{instruction.value});
@@ -204,7 +214,7 @@ bool CodeWalk::is_in_frame(const Value& value, const Value& sp) {
 
 void CodeWalk::note_return(const State& state, bool is_certain) {
   const Value& sp = state.registers[kRsp];
-  const bool is_impossible = sp.base == kRsp && sp.loads == 0 && (sp.inner < 0 || sp.inner % kWord != 0);
+  const bool is_impossible = sp.base == kRsp && sp.loads == 0 && (sp.inner < 0 || sp.inner % kWordBytes != 0);
   if (!sp.is_known() || sp.base >= kFirstUnknownStack || sp.loads == 2 || is_impossible) {
     has_unknown_end_ = true;
     return;
@@ -251,7 +261,7 @@ void CodeWalk::follow(Path path) {
         apply(*instruction, pc, state);
         break;
       case Flow::call:
-        if (instruction->target && never_returns(target)) return;
+        if (instruction->target && !may_return(target, 0)) return;
         if (starts_function(next)) {
           has_unknown_end_ = true;
           return;
@@ -274,11 +284,11 @@ void CodeWalk::follow(Path path) {
         continue;
       case Flow::indirect_jump:
         if (instruction->is_rip_relative) {
-          if (is_listed(next + static_cast<std::uint64_t>(std::int64_t{instruction->value}))) return;
+          if (!may_leave_by(*instruction, next, 0)) return;
           // The first stub of lazy binding has pushed two words, which the dynamic linker removes.
           const auto before = code_.at(pc - 6);
           if (before.size() > 2 && before[0] == std::byte{0xff} && before[1] == std::byte{0x35})
-            state.registers[kRsp] = state.registers[kRsp].plus(2 * kWord);
+            state.registers[kRsp] = state.registers[kRsp].plus(2 * kWordBytes);
           note_return(state, true);
         } else if (!instruction->has_index && state.has_shrunk) {
           note_return(state, false);
@@ -296,51 +306,54 @@ void CodeWalk::follow(Path path) {
   }
 }
 
-bool CodeWalk::never_returns(std::uint64_t function) { return !reaches_return(function, 0); }
-
-// A first answer, cheap and without the stack: whether some path from here reaches a return, or leaves what
-// is known.
-bool CodeWalk::reaches_return(std::uint64_t function, unsigned depth) {
-  constexpr unsigned kMaxDepth = 4;
-  constexpr unsigned kBudget = 200;
+// Whether some path from here reaches a return, or leaves what is known: all functions do but those of which
+// it is sure. Without the stack, so that it is cheap. An answer depends on the function and the depth alone.
+bool CodeWalk::may_return(std::uint64_t function, unsigned depth) {
+  constexpr unsigned kMaxDepth = 3;
   if (is_listed(function)) return false;
-  const auto [known, is_new] = returns_.emplace(function, true);  // a function that calls itself returns
-  if (!is_new) return known->second;
-  if (depth >= kMaxDepth) {
-    returns_.erase(function);
-    return true;
-  }
+  if (depth == kMaxDepth || callee_instructions_ >= kMaxInstructions) return true;
+  const std::uint64_t key = function * kMaxDepth + depth;
+  if (const auto known = may_return_.find(key); known != may_return_.end()) return known->second;
+  const bool answer = finds_return(function, depth);
+  if (callee_instructions_ < kMaxInstructions) may_return_.emplace(key, answer);
+  return answer;
+}
+
+bool CodeWalk::finds_return(std::uint64_t function, unsigned depth) {
+  constexpr unsigned kMaxVisits = 200;
   std::vector<std::uint64_t> pending{function};
   absl::flat_hash_set<std::uint64_t> seen;
-  unsigned count = 0;
   while (!pending.empty()) {
     std::uint64_t pc = pending.back();
     pending.pop_back();
     while (seen.insert(pc).second) {
       const auto instruction = x86_64::decode(code_.at(pc));
-      if (!instruction || ++count > kBudget) return true;
+      if (!instruction || seen.size() > kMaxVisits || ++callee_instructions_ >= kMaxInstructions) return true;
       const std::uint64_t next = pc + instruction->length;
       const std::uint64_t target = pc + static_cast<std::uint64_t>(instruction->target.value_or(0));
-      if (instruction->flow == Flow::ret) return true;
-      if (instruction->flow == Flow::stop) break;
-      if (instruction->flow == Flow::indirect_jump) {
-        const std::uint64_t slot = next + static_cast<std::uint64_t>(std::int64_t{instruction->value});
-        if (!instruction->is_rip_relative || no_return_ == nullptr) return true;
-        if (is_listed(slot)) break;
-        const auto own = no_return_->function_of_slot(slot);
-        if (!own || reaches_return(*own, depth + 1)) return true;
-        break;
-      }
-      if (instruction->flow == Flow::call) {
-        if (instruction->target && !reaches_return(target, depth + 1)) break;
-        if (starts_function(next)) break;
-      }
-      if (instruction->flow == Flow::branch) pending.push_back(target);
-      pc = instruction->flow == Flow::jump ? target : next;
+      const Flow flow = instruction->flow;
+      if (flow == Flow::ret) return true;
+      if (flow == Flow::indirect_jump && may_leave_by(*instruction, next, depth)) return true;
+      if (flow == Flow::stop || flow == Flow::indirect_jump) break;
+      if (flow == Flow::call && !may_go_on_after(*instruction, pc, depth + 1)) break;
+      if (flow == Flow::branch) pending.push_back(target);
+      pc = flow == Flow::jump ? target : next;
     }
   }
-  returns_[function] = false;
   return false;
+}
+
+bool CodeWalk::may_leave_by(const Instruction& jump, std::uint64_t next, unsigned depth) {
+  if (!jump.is_rip_relative || no_return_ == nullptr) return true;
+  const std::uint64_t slot = next + static_cast<std::uint64_t>(std::int64_t{jump.value});
+  if (is_listed(slot)) return false;
+  const auto own = no_return_->function_of_slot(slot);
+  return !own || may_return(*own, depth + 1);
+}
+
+bool CodeWalk::may_go_on_after(const Instruction& call, std::uint64_t pc, unsigned depth) {
+  if (starts_function(pc + call.length)) return false;
+  return !call.target || may_return(pc + static_cast<std::uint64_t>(*call.target), depth);
 }
 
 // The answer that the returns agree on; those that give all registers back count before the others.
@@ -381,15 +394,16 @@ CodeRow CodeWalk::conclude() const {
 std::optional<ddprof_unwind_rule> CodeWalk::to_rule(const Return& found) {
   const auto& [sp, fp, is_certain] = found;
   ddprof_unwind_rule rule{};
-  const std::int64_t cfa = std::int64_t{sp.loads == 1 ? sp.outer : sp.inner} + kWord;
+  const std::int64_t cfa = std::int64_t{sp.loads == 1 ? sp.outer : sp.inner} + kWordBytes;
   if (sp.loads == 1) {
     const bool is_stack = sp.base == kRsp || sp.base == kRbp;
-    if (!is_stack || !fits<std::int16_t>(sp.inner) || !fits<std::int16_t>(cfa)) return std::nullopt;
+    if (!is_stack || !std::in_range<std::int16_t>(sp.inner) || !std::in_range<std::int16_t>(cfa))
+      return std::nullopt;
     rule.cfa = sp.base == kRsp ? DDPROF_CFA_DEREF_SP : DDPROF_CFA_DEREF_FP;
     rule.cfa_offset = static_cast<std::int32_t>(std::uint32_t{static_cast<std::uint16_t>(sp.inner)} |
                                                 std::uint32_t{static_cast<std::uint16_t>(cfa)} << 16);
   } else {
-    if (!fits<std::int32_t>(cfa)) return std::nullopt;
+    if (!std::in_range<std::int32_t>(cfa)) return std::nullopt;
     rule.cfa = static_cast<std::uint8_t>(DDPROF_CFA_REGISTER + kDwarfNumbers[sp.base]);
     if (sp.base == kRsp) rule.cfa = DDPROF_CFA_SP;
     if (sp.base == kRbp) rule.cfa = DDPROF_CFA_FP;
@@ -412,9 +426,23 @@ std::optional<ddprof_unwind_rule> CodeWalk::to_rule(const Return& found) {
   } else {
     return std::nullopt;
   }
-  if (!fits<std::int16_t>(offset)) return std::nullopt;
+  if (!std::in_range<std::int16_t>(offset)) return std::nullopt;
   rule.fp_offset = static_cast<std::int16_t>(offset);
   return rule;
+}
+
+CodeRow CodeWalk::find_caller(std::uint64_t return_address) {
+  constexpr std::uint64_t kCallBytes = 5;
+  CodeRow row;
+  if (starts_function(return_address)) return row;
+  callee_instructions_ = 0;
+  const std::uint64_t pc = return_address - kCallBytes;
+  const auto call = x86_64::decode(code_.at(pc));
+  const bool is_direct_call = call && call->flow == Flow::call && call->target && call->length == kCallBytes;
+  if (!is_direct_call || may_return(pc + static_cast<std::uint64_t>(*call->target), 0))
+    return find(return_address);
+  row.outcome = CodeRow::Outcome::never_returns;
+  return row;
 }
 
 CodeRow CodeWalk::find(std::uint64_t pc) {
@@ -423,9 +451,10 @@ CodeRow CodeWalk::find(std::uint64_t pc) {
   visited_.clear();
   unknown_stacks_.clear();
   instructions_ = 0;
+  callee_instructions_ = 0;
   certain_returns_ = 0;
   has_unknown_end_ = false;
-  if (returns_.size() > kMaxSavedFunctions) returns_.clear();
+  if (may_return_.size() > kMaxSavedFunctions) may_return_.clear();
   pending_.push_back({pc, State()});
   while (!pending_.empty() && instructions_ < kMaxInstructions && certain_returns_ < kEnoughReturns) {
     const Path path = pending_.back();

@@ -48,26 +48,23 @@ struct CodeRow {
 // registers and words on the stack as symbols ("what rsp was at the start, plus 24"). At the `ret` the stack
 // pointer is the CFA - 8, and rbp holds the caller's.
 //
-// The answer depends on the code alone. One object serves one piece of code, and remembers which functions
-// never return; one thread at a time.
+// The answer depends on the code alone. Which functions never return is remembered for the piece of code at
+// hand. One thread at a time.
 class CodeWalk {
  public:
   static constexpr unsigned kMaxInstructions = 4000;
 
-  // `no_return` may be null, and outlives this.
-  explicit CodeWalk(CodeBytes code, const NoReturnFunctions* no_return = nullptr);
-
+  // What find() reads from now on, and what is known of it, or null.
+  void start(const CodeBytes& code, const NoReturnFunctions* no_return = nullptr);
   [[nodiscard]] CodeRow find(std::uint64_t pc);
+  // Of a frame that has called: where its call does not return, other code follows.
+  [[nodiscard]] CodeRow find_caller(std::uint64_t return_address);
 
  private:
   // Addresses, forgotten all at once. Room for more than a walk can visit.
   class AddressSet {
    public:
-    void clear() {
-      if (++stamp_ == 0) entries_.assign(kEntries, {});
-      stamp_ += stamp_ == 0 ? 1 : 0;
-      size_ = 0;
-    }
+    void clear();
     // False if it was there, or if the set is full.
     bool add(std::uint64_t address);
     [[nodiscard]] bool contains(std::uint64_t address) const {
@@ -76,7 +73,7 @@ class CodeWalk {
     }
 
    private:
-    static constexpr unsigned kBits = 14;
+    static constexpr unsigned kBits = 13;
     static constexpr std::size_t kEntries = std::size_t{1} << kBits;
     struct Entry {
       std::uint64_t address = 0;
@@ -84,8 +81,8 @@ class CodeWalk {
     };
     [[nodiscard]] std::size_t find(std::uint64_t address) const;
 
-    std::vector<Entry> entries_ = std::vector<Entry>(kEntries);
-    std::uint32_t stamp_ = 1;
+    std::vector<Entry> entries_;  // none before the first walk
+    std::uint32_t stamp_ = 0;
     std::size_t size_ = 0;
   };
 
@@ -144,8 +141,10 @@ class CodeWalk {
   [[nodiscard]] static bool is_in_frame(const Value& value, const Value& sp);
   void note_return(const State& state, bool is_certain);
   void branch_to(std::uint64_t pc, const State& state);
-  [[nodiscard]] bool never_returns(std::uint64_t function);
-  [[nodiscard]] bool reaches_return(std::uint64_t function, unsigned depth);
+  [[nodiscard]] bool may_return(std::uint64_t function, unsigned depth);
+  [[nodiscard]] bool finds_return(std::uint64_t function, unsigned depth);
+  [[nodiscard]] bool may_leave_by(const x86_64::Instruction& jump, std::uint64_t next, unsigned depth);
+  [[nodiscard]] bool may_go_on_after(const x86_64::Instruction& call, std::uint64_t pc, unsigned depth);
   [[nodiscard]] bool is_listed(std::uint64_t address) const {
     return no_return_ != nullptr && no_return_->contains(address);
   }
@@ -155,8 +154,8 @@ class CodeWalk {
   [[nodiscard]] CodeRow conclude() const;
 
   CodeBytes code_;
-  const NoReturnFunctions* no_return_;
-  absl::flat_hash_map<std::uint64_t, bool> returns_;  // of functions that were called
+  const NoReturnFunctions* no_return_ = nullptr;
+  absl::flat_hash_map<std::uint64_t, bool> may_return_;  // by function and depth
 
   // Of the walk at hand.
   std::vector<Path> pending_;
@@ -164,6 +163,7 @@ class CodeWalk {
   AddressSet visited_;
   std::vector<std::uint64_t> unknown_stacks_;
   unsigned instructions_ = 0;
+  unsigned callee_instructions_ = 0;  // of called functions
   unsigned certain_returns_ = 0;
   bool has_unknown_end_ = false;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -23,6 +24,9 @@ struct NoReturnFunctions {
   std::vector<OwnImport> own_imports;    // by slot
 
   [[nodiscard]] static NoReturnFunctions find(const ElfFile& file);
+  [[nodiscard]] std::size_t bytes() const {
+    return addresses.size() * sizeof(std::uint64_t) + own_imports.size() * sizeof(OwnImport);
+  }
   [[nodiscard]] bool contains(std::uint64_t address) const;
   [[nodiscard]] std::optional<std::uint64_t> function_of_slot(std::uint64_t slot) const;
 };

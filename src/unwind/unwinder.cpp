@@ -24,6 +24,7 @@ void Stack::clear() {
   reason = StopReason::complete;
   stop_file = FileId::none;
   outer_frames = 0;
+  frames_from_code = 0;
 }
 
 Unwinder::Unwinder(const RuleDictionary& rules, Architecture architecture,
@@ -37,6 +38,18 @@ void Unwinder::unwind(const Registers& registers, const StackCopy& copy, const M
                       OuterFrames* outer, MemoryReader* live, Stack& out) {
   out.clear();
   UnwindWalk(*this, registers, copy, modules, outer, live, out).run();
+}
+
+const CodeRow& Unwinder::code_row(const Module& module, std::uint64_t pc, bool is_return_address) {
+  constexpr std::size_t kMaxCodeRows = 16384;  // 600 KB
+  const std::uint64_t address = module.elf_address(pc);
+  const std::pair key(module.file, address * 2 + (is_return_address ? 1 : 0));
+  if (const auto known = code_rows_.find(key); known != code_rows_.end()) return known->second;
+  if (code_rows_.size() >= kMaxCodeRows) code_rows_.clear();
+  code_walk_.start({module.elf_address(module.start.value), module.code},
+                   module.table != nullptr ? &module.table->no_return() : nullptr);
+  const CodeRow row = is_return_address ? code_walk_.find_caller(address) : code_walk_.find(address);
+  return code_rows_.emplace(key, row).first->second;
 }
 
 const Unwinder::Location* Unwinder::look_up(std::uint64_t address, const ModuleMap& modules,

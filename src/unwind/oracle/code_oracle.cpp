@@ -166,7 +166,7 @@ class StackHeights {
 };
 
 // Places as distances from the CFA of the CFI.
-struct Frame {
+struct Distances {
   std::optional<std::int64_t> sp;  // sp - CFA
   std::optional<std::int64_t> fp;
 };
@@ -178,7 +178,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-Place fp_place(const ddprof_unwind_rule& rule, const Frame& frame) {
+Place fp_place(const ddprof_unwind_rule& rule, const Distances& frame) {
   switch (rule.fp_ra & 15) {
     case DDPROF_FP_SAME:
       return {true, true, 0};
@@ -234,7 +234,7 @@ class CodeComparison {
 
   [[nodiscard]] Verdict judge(std::uint64_t pc, const ddprof_unwind_rule& ours,
                               const ddprof_unwind_rule& cfi) const {
-    Frame frame;
+    Distances frame;
     if (const auto height = heights_.at(pc)) frame.sp = -*height;
     if (cfi.cfa == DDPROF_CFA_FP) frame.fp = -cfi.cfa_offset;
     const auto cfa = cfa_of(ours, cfi, frame);
@@ -252,7 +252,7 @@ class CodeComparison {
 
   // Our CFA, from theirs.
   static std::optional<std::int64_t> cfa_of(const ddprof_unwind_rule& ours, const ddprof_unwind_rule& cfi,
-                                            const Frame& frame) {
+                                            const Distances& frame) {
     if (ours.cfa == cfi.cfa && ours.cfa_offset == cfi.cfa_offset) return 0;
     const bool is_loaded = cfi.cfa == DDPROF_CFA_DEREF_SP || cfi.cfa == DDPROF_CFA_DEREF_FP;
     if (ours.cfa == cfi.cfa && !is_loaded) return ours.cfa_offset - cfi.cfa_offset;
@@ -299,7 +299,8 @@ Result<CodeOracleReport> compare_code_with_cfi(std::span<const std::byte> image,
     StackHeights heights(code, table, dictionary);
     for (std::size_t i = 0; i < index.size(); ++i) heights.add_entry(index.begin_of(i));
     for (std::size_t i = 0; i < index.size(); ++i) heights.follow_from(index.begin_of(i));
-    CodeWalk walk(code, &no_return);
+    CodeWalk walk;
+    walk.start(code, &no_return);
     CodeComparison comparison(walk, heights, report, max_details);
     std::size_t count = 0;
     for (std::size_t i = 0; i < index.size(); ++i) {
