@@ -214,6 +214,9 @@ std::string render_summary(const Summary& summary) {
     add("target",
         fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu), seconds(observed.count())));
   }
+  if (summary.stacks_from_code * 100 >= std::max<std::uint64_t>(summary.stacks, 1))
+    add("unwinding", fmt::format("{} stacks through code without unwind information, by its instructions",
+                                 with_thousands(summary.stacks_from_code)));
   if (summary.collector.throttled > 0)
     add("throttled", fmt::format("{} times by the kernel", summary.collector.throttled));
   if (summary.collector.filtered_samples > 0)

@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_set.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace ddprof {
@@ -20,6 +21,8 @@ constexpr std::int32_t kWordBytes = 8;
 constexpr std::size_t kMaxPending = 256;
 // Returns that agree: one of them may lie behind a call that does not return, and be another function's.
 constexpr unsigned kEnoughReturns = 2;
+// To look for the second one.
+constexpr unsigned kMaxConfirming = 200;
 constexpr std::size_t kMaxSavedFunctions = 4096;
 
 // rbx, rbp, r12 to r15
@@ -189,9 +192,8 @@ void CodeWalk::apply(const Instruction& instruction, std::uint64_t pc, State& st
       registers[kRsp] = registers[kRsp].plus(-std::int64_t{instruction.value});
       break;
   }
-  for (std::uint8_t reg = 0; reg < x86_64::kRegisters; ++reg) {
-    if ((instruction.writes >> reg & 1) != 0) registers[reg] = {};
-  }
+  for (unsigned writes = instruction.writes; writes != 0; writes &= writes - 1)
+    registers[static_cast<std::size_t>(std::countr_zero(writes))] = {};
   if (!registers[kRsp].is_known()) lose_stack_pointer(pc, state);
   const Value& after = registers[kRsp];
   if (after != before)
@@ -224,7 +226,8 @@ void CodeWalk::note_return(const State& state, bool is_certain) {
     if (value != Value{reg} && !is_in_frame(value, sp)) is_certain = false;
   }
   returns_found_.push_back({sp, state.registers[kRbp], is_certain});
-  certain_returns_ += is_certain ? 1 : 0;
+  if (is_certain && ++certain_returns_ == 1)
+    limit_ = std::min(kMaxInstructions, instructions_ + kMaxConfirming);
 }
 
 // Whether a function begins here, or behind padding: what was called before it does not return.
@@ -242,11 +245,9 @@ bool CodeWalk::starts_function(std::uint64_t pc) const {
   return is_marked || saves || reserves;
 }
 
-void CodeWalk::follow(Path path) {
-  State& state = path.state;
-  std::uint64_t pc = path.pc;
+void CodeWalk::follow(std::uint64_t pc, State& state) {
   while (visited_.add(pc)) {
-    if (instructions_ >= kMaxInstructions) return;
+    if (instructions_ >= limit_) return;
     const auto instruction = x86_64::decode(code_.at(pc));
     if (!instruction) {
       has_unknown_end_ = true;
@@ -451,15 +452,16 @@ CodeRow CodeWalk::find(std::uint64_t pc) {
   visited_.clear();
   unknown_stacks_.clear();
   instructions_ = 0;
+  limit_ = kMaxInstructions;
   callee_instructions_ = 0;
   certain_returns_ = 0;
   has_unknown_end_ = false;
   if (may_return_.size() > kMaxSavedFunctions) may_return_.clear();
   pending_.push_back({pc, State()});
-  while (!pending_.empty() && instructions_ < kMaxInstructions && certain_returns_ < kEnoughReturns) {
-    const Path path = pending_.back();
+  while (!pending_.empty() && instructions_ < limit_ && certain_returns_ < kEnoughReturns) {
+    Path path = pending_.back();
     pending_.pop_back();
-    follow(path);
+    follow(path.pc, path.state);
   }
   return conclude();
 }

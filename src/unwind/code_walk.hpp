@@ -135,7 +135,7 @@ class CodeWalk {
     friend bool operator==(const Return&, const Return&) = default;
   };
 
-  void follow(Path path);
+  void follow(std::uint64_t pc, State& state);
   void apply(const x86_64::Instruction& instruction, std::uint64_t pc, State& state);
   void lose_stack_pointer(std::uint64_t pc, State& state);
   [[nodiscard]] static bool is_in_frame(const Value& value, const Value& sp);
@@ -164,6 +164,7 @@ class CodeWalk {
   std::vector<std::uint64_t> unknown_stacks_;
   unsigned instructions_ = 0;
   unsigned callee_instructions_ = 0;  // of called functions
+  unsigned limit_ = kMaxInstructions;
   unsigned certain_returns_ = 0;
   bool has_unknown_end_ = false;
 };

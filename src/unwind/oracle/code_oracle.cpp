@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <fmt/format.h>
 
-#include <chrono>
+#include <ctime>
 #include <optional>
 
 #include "elf/elf_file.hpp"
@@ -191,6 +191,13 @@ Place fp_place(const ddprof_unwind_rule& rule, const Distances& frame) {
   }
 }
 
+// Of this thread: other programs of the machine do not count.
+std::uint64_t cpu_nanoseconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 class CodeComparison {
  public:
   CodeComparison(CodeWalk& walk, const StackHeights& heights, CodeOracleReport& report,
@@ -203,10 +210,9 @@ class CodeComparison {
                           cfi.cfa >= DDPROF_CFA_REGISTER;
     if (!is_frame) return;
     ++report_.addresses;
-    const auto before = std::chrono::steady_clock::now();
+    const std::uint64_t before = cpu_nanoseconds();
     const CodeRow row = walk_.find(pc);
-    const auto taken = std::chrono::steady_clock::now() - before;
-    report_.nanoseconds.push_back(static_cast<std::uint32_t>(taken / std::chrono::nanoseconds(1)));
+    report_.nanoseconds.push_back(static_cast<std::uint32_t>(cpu_nanoseconds() - before));
     report_.instructions.push_back(row.instructions);
     ++report_.outcomes[static_cast<std::size_t>(row.outcome)];
     if (row.outcome != CodeRow::Outcome::rule) return;

@@ -25,7 +25,7 @@ struct CodeOracleReport {
   // The CFA is given by another register, whose distance is not known to this judge.
   std::uint64_t incomparable = 0;
   std::vector<std::uint32_t> instructions;  // that walks read
-  std::vector<std::uint32_t> nanoseconds;   // that walks took
+  std::vector<std::uint32_t> nanoseconds;   // of CPU that walks took
   std::vector<std::string> details;         // the first differences
 
   [[nodiscard]] std::uint64_t rules() const { return outcomes[0]; }
