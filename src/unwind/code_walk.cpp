@@ -195,9 +195,11 @@ void CodeWalk::apply(const Instruction& instruction, std::uint64_t pc, State& st
   for (unsigned writes = instruction.writes; writes != 0; writes &= writes - 1)
     registers[static_cast<std::size_t>(std::countr_zero(writes))] = {};
   if (!registers[kRsp].is_known()) lose_stack_pointer(pc, state);
-  const Value& after = registers[kRsp];
-  if (after != before)
-    state.has_shrunk = after.base != before.base || after.loads != before.loads || after.inner > before.inner;
+  // Not `add`: it also releases the arguments of a call, before a jump through a table.
+  if (registers[kRsp] != before) {
+    const bool pops = instruction.effect == Effect::pop && instruction.to != kNoRegister;
+    state.has_popped = pops || instruction.effect == Effect::leave;
+  }
   state.compared_with_sp = kNoRegister;
   if (instruction.effect == Effect::compare) {
     if (instruction.to == kRsp) state.compared_with_sp = instruction.from;
@@ -291,7 +293,7 @@ void CodeWalk::follow(std::uint64_t pc, State& state) {
           if (before.size() > 2 && before[0] == std::byte{0xff} && before[1] == std::byte{0x35})
             state.registers[kRsp] = state.registers[kRsp].plus(2 * kWordBytes);
           note_return(state, true);
-        } else if (!instruction->has_index && state.has_shrunk) {
+        } else if (!instruction->has_index && state.has_popped) {
           note_return(state, false);
         } else {
           has_unknown_end_ = true;

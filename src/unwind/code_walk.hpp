@@ -115,7 +115,7 @@ class CodeWalk {
     std::array<Slot, kMaxSlots> slots;
     std::size_t slot_count = 0;
     std::uint8_t compared_with_sp = x86_64::kNoRegister;
-    bool has_shrunk = false;  // the last change of the stack pointer released memory
+    bool has_popped = false;  // the last change of the stack pointer was the end of a frame
 
     State();
     [[nodiscard]] Value load(const Value& address) const;
