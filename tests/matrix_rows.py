@@ -89,6 +89,21 @@ def compiled_rows(builder, seconds):
                     yield row(name, build, [str(seconds / 2)], quick=name in QUICK, needs=[compiler])
 
 
+WITHOUT_CFI = ("-fomit-frame-pointer", "-fno-exceptions", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables")
+
+
+def rows_without_cfi(builder, seconds):
+    """Neither CFI nor frame pointers: frames are left by rules made from the instructions."""
+    for compiler in ("gcc", "clang"):
+        for level in ("-O0", "-O1", "-O2", "-O3"):
+            for link in ("PIE", "static"):
+                def build(compiler=compiler, flags=(level, *WITHOUT_CFI, *LINKS[link])):
+                    return builder.native("nested48.cpp", compiler, *flags)
+
+                name = "%s %s no CFI %s" % (compiler, level, link)
+                yield row(name, build, [str(seconds / 2)], quick=level == "-O2" and link == "PIE", needs=[compiler])
+
+
 def special_rows(builder, seconds):
     text = str(seconds)
     cases = [
@@ -189,6 +204,7 @@ def prepare_inputs(folder, seconds):
 
 def all_rows(builder, seconds):
     yield from compiled_rows(builder, seconds)
+    yield from rows_without_cfi(builder, seconds)
     yield from special_rows(builder, seconds)
     yield from other_language_rows(builder, seconds)
     yield from program_rows(seconds)

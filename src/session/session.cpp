@@ -171,6 +171,7 @@ void Session::handle(const SampleEvent& sample) {
     if (kind->has(sample.event)) kind->add(sample, thread, stack.frames, context ? &*context : nullptr);
 
   counted_.stacks++;
+  if (stack.is_from_code) counted_.stacks_from_code++;
   if (context) counted_.contexts++;
   if (stack.reason != StopReason::complete)
     count_stop(summary_, stack.reason, files_.file(stack.stop_file).get());

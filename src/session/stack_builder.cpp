@@ -114,7 +114,7 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
     frames_.push_back({.kind = FrameKind::stopped, .reason = stack_.reason, .file = stack_.stop_file});
   }
   bool is_deep = stack_.outer_frames > 0 || stack_.reason == StopReason::truncated_copy;
-  return {frames_, stack_.reason, stack_.stop_file, is_deep};
+  return {frames_, stack_.reason, stack_.stop_file, is_deep, stack_.frames_from_code > 0};
 }
 
 }  // namespace ddprof

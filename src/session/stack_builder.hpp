@@ -20,7 +20,8 @@ struct BuiltStack {
   std::span<const Frame> frames;  // valid until the next build
   StopReason reason = StopReason::complete;
   FileId stop_file = FileId::none;
-  bool is_deep = false;  // reaches beyond what was copied, completed or not
+  bool is_deep = false;       // reaches beyond what was copied, completed or not
+  bool is_from_code = false;  // some frame was left by a rule made from instructions
 };
 
 // From registers and bytes to frames: chooses the process's modules, unwinds, completes deep stacks from what

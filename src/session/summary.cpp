@@ -231,6 +231,9 @@ std::string render_summary(const Summary& summary) {
     add("target",
         fmt::format("{} of CPU sampled in {}", seconds(summary.sampled_cpu), seconds(observed.count())));
   }
+  if (summary.stacks_from_code * 100 >= std::max<std::uint64_t>(summary.stacks, 1))
+    add("unwinding", fmt::format("{} stacks through code without unwind information, by its instructions",
+                                 with_thousands(summary.stacks_from_code)));
   if (const std::uint64_t others = summary.collector.lost_records - lost_samples(summary); others > 0)
     add("records",
         fmt::format("{} lost that tell of mappings and tasks: ring buffer full", with_thousands(others)));

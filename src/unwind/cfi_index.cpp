@@ -53,6 +53,12 @@ bool CodeRanges::contains(std::uint64_t address) const {
                      [address](const Range& range) { return address - range.begin < range.size; });
 }
 
+std::uint64_t CodeRanges::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Range& range : ranges_) sum += range.size;
+  return sum;
+}
+
 CfiIndex::CfiIndex(const CfiSection& section, const CodeRanges& code, UnwindTableCounters& counters,
                    const ReadLimits& limits)
     : section_(section), base_(code.begin()) {

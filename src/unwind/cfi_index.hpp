@@ -21,6 +21,7 @@ class CodeRanges {
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
   [[nodiscard]] std::uint64_t end() const { return end_; }
   [[nodiscard]] bool contains(std::uint64_t address) const;
+  [[nodiscard]] std::uint64_t bytes() const;
 
  private:
   struct Range {

@@ -6,9 +6,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "elf/byte_cursor.hpp"
 
@@ -180,11 +180,6 @@ using Kind = CfiRegisterRule::Kind;
 
 constexpr ddprof_unwind_rule kUnsupported{DDPROF_CFA_UNSUPPORTED, 0, 0, 0};
 
-template <typename T>
-bool fits(std::int64_t value) {
-  return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max();
-}
-
 struct CfaPart {
   std::uint8_t cfa = 0;
   std::int32_t offset = 0;
@@ -192,7 +187,7 @@ struct CfaPart {
 
 std::optional<CfaPart> register_cfa(std::uint64_t number, std::int64_t offset,
                                     const CfiRegisterNumbers& registers) {
-  if (!fits<std::int32_t>(offset)) return std::nullopt;
+  if (!std::in_range<std::int32_t>(offset)) return std::nullopt;
   const auto offset32 = static_cast<std::int32_t>(offset);
   if (number == registers.sp) return CfaPart{DDPROF_CFA_SP, offset32};
   if (number == registers.fp) return CfaPart{DDPROF_CFA_FP, offset32};
@@ -201,7 +196,8 @@ std::optional<CfaPart> register_cfa(std::uint64_t number, std::int64_t offset,
 }
 
 std::optional<CfaPart> dereferenced_cfa(const CfiAddress& address, const CfiRegisterNumbers& registers) {
-  if (!fits<std::int16_t>(address.inner) || !fits<std::int16_t>(address.outer)) return std::nullopt;
+  if (!std::in_range<std::int16_t>(address.inner) || !std::in_range<std::int16_t>(address.outer))
+    return std::nullopt;
   const auto low = static_cast<std::uint16_t>(address.inner);
   const auto high = static_cast<std::uint16_t>(address.outer);
   const auto packed = static_cast<std::int32_t>(std::uint32_t{low} | std::uint32_t{high} << 16);
@@ -239,7 +235,7 @@ Slot expression_slot(const CfiRegisterRule& rule, const CfaPart& cfa, const CfiR
   // The same register that the CFA hangs on: a constant distance from the CFA.
   const bool hangs_on_sp = cfa.cfa == DDPROF_CFA_SP && address->base_register == registers.sp;
   const bool hangs_on_fp = cfa.cfa == DDPROF_CFA_FP && address->base_register == registers.fp;
-  if ((hangs_on_sp || hangs_on_fp) && fits<std::int32_t>(address->inner)) {
+  if ((hangs_on_sp || hangs_on_fp) && std::in_range<std::int32_t>(address->inner)) {
     return {Slot::Place::at_cfa, address->inner - cfa.offset};
   }
   if (address->base_register == registers.fp) return {Slot::Place::at_fp, address->inner};
@@ -269,8 +265,8 @@ Slot to_slot(const CfiRegisterRule& rule, const CfaPart& cfa, const CfiRegisterN
 // After a pop the compilers leave the rule of the popped register: its slot is below sp, where signal
 // handlers may have written, and the register itself is already the caller's.
 bool is_below_sp(const Slot& slot, const CfaPart& cfa) {
-  return slot.place == Slot::Place::at_cfa && cfa.cfa == DDPROF_CFA_SP && fits<std::int32_t>(slot.value) &&
-         cfa.offset + slot.value < 0;
+  return slot.place == Slot::Place::at_cfa && cfa.cfa == DDPROF_CFA_SP &&
+         std::in_range<std::int32_t>(slot.value) && cfa.offset + slot.value < 0;
 }
 
 struct RulePart {
@@ -345,13 +341,13 @@ std::uint64_t pack(std::uint8_t cfa, std::uint8_t fp_ra, std::int16_t fp_offset,
 // whole compilation.
 std::uint64_t usual_x86_64_rule(const CfiState& state) {
   const CfaRule& cfa = state.cfa;
-  if (cfa.kind != CfaRule::Kind::register_plus || !fits<std::int32_t>(cfa.offset)) return 0;
+  if (cfa.kind != CfaRule::Kind::register_plus || !std::in_range<std::int32_t>(cfa.offset)) return 0;
   if (cfa.register_number != 7 && cfa.register_number != 6) return 0;
   if (state.return_address.kind != Kind::at_cfa || state.return_address.value != -8) return 0;
   const std::uint8_t where = cfa.register_number == 7 ? DDPROF_CFA_SP : DDPROF_CFA_FP;
   const auto offset = static_cast<std::int32_t>(cfa.offset);
   if (state.fp.kind == Kind::unspecified) return pack(where, DDPROF_FP_SAME, 0, offset);
-  if (state.fp.kind != Kind::at_cfa || !fits<std::int16_t>(state.fp.value)) return 0;
+  if (state.fp.kind != Kind::at_cfa || !std::in_range<std::int16_t>(state.fp.value)) return 0;
   const bool popped = where == DDPROF_CFA_SP && cfa.offset + state.fp.value < 0;
   if (popped) return pack(where, DDPROF_FP_SAME, 0, offset);
   return pack(where, DDPROF_FP_AT_CFA, static_cast<std::int16_t>(state.fp.value), offset);
@@ -379,7 +375,7 @@ ddprof_unwind_rule to_unwind_rule(const CfiState& state, const Cie& cie, Archite
   const auto fp = resolve_fp(fp_slot);
   if (!fp) return kUnsupported;
   const auto part = add_return_address(*fp, return_slot, cie, architecture);
-  if (!part || !fits<std::int16_t>(part->offset)) return kUnsupported;
+  if (!part || !std::in_range<std::int16_t>(part->offset)) return kUnsupported;
   return {cfa->cfa, static_cast<std::uint8_t>(part->fp | part->ra << 4),
           static_cast<std::int16_t>(part->offset), cfa->offset};
 }

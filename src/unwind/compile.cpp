@@ -143,6 +143,7 @@ class Compiler {
     }
     if (function->begin > covered_until_) builder_.add(covered_until_, RuleIndex::gap);
     covered_until_ = function->end;
+    counters_.covered_bytes += function->end - function->begin;
     if (function->is_outermost || function->moves_stack) {
       ddprof_unwind_rule root{};
       root.cfa = DDPROF_CFA_END;
@@ -173,6 +174,7 @@ class Compiler {
     if (fde->begin > covered_until_) builder_.add(covered_until_, RuleIndex::gap);
     add_rows(index.section(), *fde);
     covered_until_ = fde->end;
+    counters_.covered_bytes += fde->end - fde->begin;
   }
 
   void add_rows(const CfiSection& section, const Fde& fde) {
@@ -215,7 +217,11 @@ UnwindTable compile_unwind_table(const ElfFile& file, RuleDictionary& dictionary
   const CfiIndex eh_frame(eh_frame_of(file, limits, counters), code, counters, limits);
   const CfiIndex debug_frame(debug_frame_of(file, storage, limits, counters), code, counters, limits);
   const std::optional<GoFunctions> go = GoFunctions::find(file);
-  return Compiler(go ? &*go : nullptr, eh_frame, debug_frame, code, dictionary, limits, counters).run();
+  UnwindTable table =
+      Compiler(go ? &*go : nullptr, eh_frame, debug_frame, code, dictionary, limits, counters).run();
+  const bool is_covered = table.counters().covered_bytes >= code.bytes() / 8 * 7;
+  if (!is_covered) table.set_no_return(NoReturnFunctions::find(file));
+  return table;
 }
 
 namespace {

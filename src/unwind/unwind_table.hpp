@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "unwind/no_return_functions.hpp"
 #include "wire/unwind_table.h"
 
 namespace ddprof {
@@ -76,6 +77,7 @@ struct UnwindTableCounters {
   std::uint64_t unsupported_rows = 0;  // CFI that a rule cannot express, or a full dictionary
   std::uint64_t bad_entries = 0;       // CIEs and FDEs that could not be parsed: their addresses are gaps
   std::uint64_t stray_entries = 0;     // FDEs outside of the executable segments, or that overlap another one
+  std::uint64_t covered_bytes = 0;     // of code that has rows
   std::uint64_t unread = 0;  // sections, CIEs and rows that were left out: more than one file may take
 };
 
@@ -117,9 +119,14 @@ class UnwindTable {
   [[nodiscard]] std::size_t row_count() const { return row_count_; }
   // Memory that the rows and their index take.
   [[nodiscard]] std::size_t bytes() const {
-    return rows_.size() * sizeof(ddprof_unwind_row) + pages_.size() * sizeof(std::uint32_t);
+    return rows_.size() * sizeof(ddprof_unwind_row) + pages_.size() * sizeof(std::uint32_t) +
+           no_return_.bytes();
   }
   [[nodiscard]] const UnwindTableCounters& counters() const { return counters_; }
+
+  // For walks over code that has no rows; empty if nearly all code has them.
+  [[nodiscard]] const NoReturnFunctions& no_return() const { return no_return_; }
+  void set_no_return(NoReturnFunctions functions) { no_return_ = std::move(functions); }
 
   // From a dictionary of its own to one that it shares. Rules for which that has no room become unsupported.
   void translate(const RuleDictionary& from, RuleDictionary& to);
@@ -134,6 +141,7 @@ class UnwindTable {
   std::vector<ddprof_unwind_row> rows_;
   std::size_t row_count_ = 0;
   UnwindTableCounters counters_;
+  NoReturnFunctions no_return_;
 };
 
 // Rows in, in address order, straight into the final layout; the page size is settled at the end.

@@ -24,6 +24,7 @@ void Stack::clear() {
   reason = StopReason::complete;
   stop_file = FileId::none;
   outer_frames = 0;
+  frames_from_code = 0;
 }
 
 Unwinder::Unwinder(const RuleDictionary& rules, Architecture architecture,
@@ -36,7 +37,26 @@ Unwinder::Unwinder(const RuleDictionary& rules, Architecture architecture,
 void Unwinder::unwind(const Registers& registers, const StackCopy& copy, const ModuleMap& modules,
                       OuterFrames* outer, MemoryReader* live, Stack& out) {
   out.clear();
+  code_instructions_ = 0;
   UnwindWalk(*this, registers, copy, modules, outer, live, out).run();
+}
+
+const CodeRow& Unwinder::code_row(const Module& module, std::uint64_t pc, bool is_return_address) {
+  constexpr std::size_t kMaxCodeRows = 16384;  // 600 KB
+  // A millisecond. The frames that are left are walked by the next samples; where every stack has new ones,
+  // it is a program that means harm.
+  constexpr unsigned kMaxInstructionsOfStack = 20'000;
+  static constexpr CodeRow kNotNow{.outcome = CodeRow::Outcome::too_long};
+  const std::uint64_t address = module.elf_address(pc);
+  const std::pair key(module.file, address * 2 + (is_return_address ? 1 : 0));
+  if (const auto known = code_rows_.find(key); known != code_rows_.end()) return known->second;
+  if (code_instructions_ >= kMaxInstructionsOfStack) return kNotNow;
+  if (code_rows_.size() >= kMaxCodeRows) code_rows_.clear();
+  code_walk_.start({module.elf_address(module.start.value), module.code},
+                   module.table != nullptr ? &module.table->no_return() : nullptr);
+  const CodeRow row = is_return_address ? code_walk_.find_caller(address) : code_walk_.find(address);
+  code_instructions_ += row.instructions;
+  return code_rows_.emplace(key, row).first->second;
 }
 
 const Unwinder::Location* Unwinder::look_up(std::uint64_t address, const ModuleMap& modules,

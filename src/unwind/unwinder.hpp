@@ -1,14 +1,18 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/frame.hpp"
 #include "base/ids.hpp"
 #include "base/registers.hpp"
+#include "unwind/code_walk.hpp"
 #include "unwind/module_map.hpp"
 #include "unwind/outer_frames.hpp"
 #include "unwind/unwind_table.hpp"
@@ -45,17 +49,19 @@ struct StackCopy {
 struct Stack {
   std::vector<Frame> frames;  // leaf first; callers are already at return address - 1; no marker frames
   StopReason reason = StopReason::complete;
-  FileId stop_file = FileId::none;  // where unwinding stopped, for reasons other than complete
-  std::size_t outer_frames = 0;     // how many of the frames come from memory above the copy
+  FileId stop_file = FileId::none;   // where unwinding stopped, for reasons other than complete
+  std::size_t frames_from_code = 0;  // how many of the frames were left by a rule made from instructions
+  std::size_t outer_frames = 0;      // how many of the frames come from memory above the copy
 
   void clear();  // keeps its memory
 };
 
 // Turns registers and a stack copy into frames by the rules of the modules' tables: the user-space executor.
 //
-// For each frame, in this order: the rule of its table; the signal trampoline by its bytes; in the innermost
-// frame what the next instructions are about to do (prologue, epilogue, import stub); the frame pointer, when
-// what it points to passes for a frame. Never a guess: otherwise the stack ends, with the reason.
+// For each frame, in this order: the rule of its table; the signal trampoline by its bytes; the rule that its
+// instructions give (code_walk.hpp), when it leads to behind a call; in the innermost frame what the next
+// instructions are about to do (prologue, epilogue, import stub); the frame pointer, when what it points to
+// passes for a frame. Never a guess: otherwise the stack ends, with the reason.
 //
 // Makes no system call, allocates nothing once its buffers have grown. One thread at a time.
 class Unwinder {
@@ -92,14 +98,19 @@ class Unwinder {
     if (slot.address == address && slot.generation == generation) return &slot;
     return look_up(address, modules, slot);
   }
+  // From the instructions; made once for an address of a file.
+  const CodeRow& code_row(const Module& module, std::uint64_t pc, bool is_return_address);
   const Location* look_up(std::uint64_t address, const ModuleMap& modules, Location& slot) const;
 
   const RuleDictionary& rules_;
   Architecture architecture_;
   std::uint64_t code_address_mask_;
-  std::vector<Location> cache_;        // direct-mapped by address and generation
-  std::vector<OuterFrame> steps_;      // of the walk at hand
-  std::vector<std::byte> live_bytes_;  // window on live memory
+  std::vector<Location> cache_;  // direct-mapped by address and generation
+  CodeWalk code_walk_;
+  absl::flat_hash_map<std::pair<FileId, std::uint64_t>, CodeRow> code_rows_;  // by file and twice the address
+  unsigned code_instructions_ = 0;  // that walks for the stack at hand have read
+  std::vector<OuterFrame> steps_;                                             // of the walk at hand
+  std::vector<std::byte> live_bytes_;                                         // window on live memory
 };
 
 }  // namespace ddprof

@@ -374,6 +374,79 @@ std::vector<std::uint64_t> x86_64_context(std::uint64_t pc, std::uint64_t sp, st
   return words;
 }
 
+// Three functions without CFI and without frame pointers, 0x40 apart: the first never returns.
+std::vector<std::byte> code_without_cfi() {
+  std::vector<std::byte> code(0x100, std::byte{0xcc});
+  const auto put = [&](std::size_t at, std::initializer_list<unsigned> bytes) {
+    for (const unsigned byte : bytes) code[at++] = static_cast<std::byte>(byte);
+  };
+  put(0x00, {0xe8, 0x3b, 0, 0, 0, 0xf4});           // call 0x40; hlt
+  put(0x40, {0x53, 0x48, 0x83, 0xec, 0x10});        // push %rbx; sub $16,%rsp
+  put(0x45, {0xe8, 0x36, 0, 0, 0});                 // call 0x80
+  put(0x4a, {0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3});  // add $16,%rsp; pop %rbx; ret
+  put(0x80, {0x55, 0x90, 0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x47, 1, 0x5d,
+             0xc3});  // push %rbp; nop; vmovdqu64; pop %rbp; ret
+  return code;
+}
+
+TEST(UnwinderCode, MakesRulesFromInstructionsWhereThereAreNoOthers) {
+  const auto code = code_without_cfi();
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram, code);
+  scene.registers.pc = kProgramStart + 0x81;
+  scene.registers.fp = 7;  // of no use
+  scene.push({1, kProgramStart + 0x4a, 2, 3, 4, kProgramStart + 0x05});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  EXPECT_THAT(scene.result.frames,
+              ElementsAre(frame(kProgram, 0x81), frame(kProgram, 0x49), frame(kProgram, 0x04)));
+  EXPECT_EQ(scene.result.frames_from_code, 2U);
+}
+
+TEST(UnwinderCode, AsksForACallBeforeTheReturnAddress) {
+  const auto code = code_without_cfi();
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram, code);
+  scene.registers.pc = kProgramStart + 0x81;
+  scene.registers.fp = 7;
+  scene.push({1, kProgramStart + 0x4b, 2, 3, 4, kProgramStart + 0x05});
+  EXPECT_EQ(scene.unwind().reason, StopReason::no_unwind_info);
+  EXPECT_EQ(scene.result.frames.size(), 1U);
+  EXPECT_EQ(scene.result.frames_from_code, 0U);
+}
+
+TEST(UnwinderCode, IsNoRootAtALeafThatNeverReturns) {
+  const auto code = code_without_cfi();
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram, code);
+  scene.registers.pc = kProgramStart + 0x05;
+  scene.push({0, 0});
+  EXPECT_EQ(scene.unwind().reason, StopReason::no_unwind_info);
+}
+
+// Thirty calls, one after the other, and then 3,000 instructions to the return.
+TEST(UnwinderCode, WalksOverLongCodeAreSpreadOverSamples) {
+  constexpr std::size_t kCalls = 30, kCallBytes = 5;
+  std::vector<std::byte> code(UnwindScene::kModuleBytes, std::byte{0xcc});
+  std::fill_n(code.begin(), 3000 + kCalls * kCallBytes, std::byte{0x90});
+  code[3000 + kCalls * kCallBytes] = std::byte{0xc3};
+  UnwindScene scene;
+  for (std::size_t call = 0; call < kCalls; ++call) {
+    std::fill_n(code.begin() + static_cast<std::ptrdiff_t>(call * kCallBytes), kCallBytes, std::byte{0});
+    code[call * kCallBytes] = std::byte{0xe8};
+    scene.push({kProgramStart + (call + 1) * kCallBytes});
+  }
+  scene.add_module_without_table(kProgramStart, kProgram, code);
+  scene.registers.pc = kProgramStart + kCalls * kCallBytes + 10;
+  scene.unwind();
+  const std::size_t first = scene.result.frames.size();
+  EXPECT_GT(first, 2U);
+  EXPECT_LT(first, 10U);
+  scene.unwind();
+  EXPECT_GT(scene.result.frames.size(), first);
+  for (int sample = 0; sample < 20; ++sample) scene.unwind();
+  EXPECT_EQ(scene.result.frames.size(), kCalls + 1);
+}
+
 TEST(UnwinderSignal, GoesThroughAHandlerIntoTheInterruptedInstruction) {
   UnwindScene scene;
   scene.add_module(kLibraryStart, kLibrary, {{0xff, kSignalRule}, {0x110, {}}});

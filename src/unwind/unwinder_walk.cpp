@@ -218,6 +218,10 @@ bool UnwindWalk::step_without_rule() {
   if (module != nullptr && module->entry != 0 && module->elf_address(pc_) - module->entry < kEntryBytes) {
     return stop(StopReason::complete);
   }
+  const bool has_code =
+      is_x86_64() && module != nullptr && module->file != FileId::none && !module->code.empty();
+  const CodeRow row = has_code ? unwinder_.code_row(*module, pc_, !is_exact_) : CodeRow{};
+  if (row.outcome == CodeRow::Outcome::rule && step_by_code(row)) return true;
   if (registers_ != nullptr && module != nullptr) {
     // A stub around a system call keeps nothing on the stack.
     const bool is_after_call =
@@ -227,7 +231,20 @@ bool UnwindWalk::step_without_rule() {
     const auto hint = find_return_hint(unwinder_.architecture_, module->code_at(pc_));
     if (hint && step_by_hint(*hint)) return true;
   }
-  return step_by_frame_pointer(module);
+  if (step_by_frame_pointer(module)) return true;
+  // Nothing called what never returns, unless it is the end of a program on its way out.
+  const bool is_root = row.outcome == CodeRow::Outcome::never_returns && !is_exact_;
+  return stop(is_root ? StopReason::complete : out_.reason);
+}
+
+// The rule is certain only as far as the code keeps to the calling convention: what it leads to is checked.
+bool UnwindWalk::step_by_code(const CodeRow& row) {
+  Caller caller;
+  if (!find_cfa(row.rule, caller.sp) || caller.sp <= sp_) return false;
+  if (!find_frame_pointer(row.rule, caller) || !find_return_address(row.rule, caller)) return false;
+  if (!is_return_address(caller.pc)) return false;
+  ++out_.frames_from_code;
+  return go_to(caller, How::by_rule);
 }
 
 // A thread that has just been born in the system call of clone, which gave it 0 and a stack without a return
@@ -267,6 +284,15 @@ bool UnwindWalk::step_by_frame_pointer(const Module* module) {
   const bool is_root = caller.pc == 0 && registers_ == nullptr && (by_frame_pointer_ || caller.fp == 0);
   if (!is_root && !is_plausible(caller)) return stop(reason);
   return go_to(caller, How::by_frame_pointer);
+}
+
+// In code and, where that can be read, after a call.
+bool UnwindWalk::is_return_address(std::uint64_t pc) const {
+  const Module* module = modules_.find(Address{pc - 1});
+  if (module == nullptr) return false;
+  const auto before = module->code_before(pc, kCallBytes);
+  return before.empty() || is_after_call(unwinder_.architecture_, before) ||
+         is_signal_trampoline(unwinder_.architecture_, module->code_at(pc));
 }
 
 // The return address must be in code and, where that code can be read, after a call. Where it cannot, the

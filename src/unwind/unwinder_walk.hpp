@@ -34,6 +34,7 @@ class UnwindWalk {
   bool step_by_rule(const ddprof_unwind_rule& rule);
   bool step_through_signal_frame();
   bool step_without_rule();
+  bool step_by_code(const CodeRow& row);
   bool step_by_hint(const ReturnHint& hint);
   bool step_by_frame_pointer(const Module* module);
   [[nodiscard]] bool is_newborn() const;
@@ -46,6 +47,7 @@ class UnwindWalk {
   bool restore_x86_64();
   bool restore_aarch64();
   [[nodiscard]] bool is_plausible(const Caller& caller) const;
+  [[nodiscard]] bool is_return_address(std::uint64_t pc) const;
 
   bool stop(StopReason reason) {
     out_.reason = reason;

@@ -1,0 +1,172 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "unwind/instruction_x86_64.hpp"
+#include "unwind/no_return_functions.hpp"
+#include "wire/unwind_table.h"
+
+namespace ddprof {
+
+// Machine code at an address.
+struct CodeBytes {
+  std::uint64_t begin = 0;
+  std::span<const std::byte> bytes;
+
+  [[nodiscard]] std::span<const std::byte> at(std::uint64_t address) const {
+    const std::uint64_t offset = address - begin;
+    return offset < bytes.size() ? bytes.subspan(offset) : std::span<const std::byte>{};
+  }
+};
+
+// What the instructions from an address on say of the frame at that address.
+struct CodeRow {
+  enum class Outcome : std::uint8_t {
+    rule,
+    never_returns,    // every path ends in a trap, a loop or a call that does not return
+    unknown_jump,     // paths end in indirect jumps or in bytes that are not known
+    too_long,         // no return within the budget
+    contradiction,    // two returns, two answers
+    not_expressible,  // it is known, but a rule cannot say it
+  };
+  Outcome outcome = Outcome::unknown_jump;
+  ddprof_unwind_rule rule{};
+  unsigned instructions = 0;  // that were read
+};
+
+// Unwind rules for x86-64 code that has no unwind information.
+//
+// Whatever a function has put on the stack, it removes before it returns, and it gives the caller's registers
+// back. So the instructions that are still to come tell what is there now: they are followed to a `ret`, with
+// registers and words on the stack as symbols ("what rsp was at the start, plus 24"). At the `ret` the stack
+// pointer is the CFA - 8, and rbp holds the caller's.
+//
+// The answer depends on the code alone. Which functions never return is remembered for the piece of code at
+// hand. One thread at a time.
+class CodeWalk {
+ public:
+  static constexpr unsigned kMaxInstructions = 4000;
+
+  // What find() reads from now on, and what is known of it, or null.
+  void start(const CodeBytes& code, const NoReturnFunctions* no_return = nullptr);
+  [[nodiscard]] CodeRow find(std::uint64_t pc);
+  // Of a frame that has called: where its call does not return, other code follows.
+  [[nodiscard]] CodeRow find_caller(std::uint64_t return_address);
+
+ private:
+  // Addresses, forgotten all at once. Room for more than a walk can visit.
+  class AddressSet {
+   public:
+    void clear();
+    // False if it was there, or if the set is full.
+    bool add(std::uint64_t address);
+    [[nodiscard]] bool contains(std::uint64_t address) const {
+      const Entry& entry = entries_[find(address)];
+      return entry.stamp == stamp_ && entry.address == address;
+    }
+
+   private:
+    static constexpr unsigned kBits = 13;
+    static constexpr std::size_t kEntries = std::size_t{1} << kBits;
+    struct Entry {
+      std::uint64_t address = 0;
+      std::uint32_t stamp = 0;
+    };
+    [[nodiscard]] std::size_t find(std::uint64_t address) const;
+
+    std::vector<Entry> entries_;  // none before the first walk
+    std::uint32_t stamp_ = 0;
+    std::size_t size_ = 0;
+  };
+
+  // base + inner; or the word that was there when the walk began, + outer; or the word at that address.
+  struct Value {
+    std::uint8_t base = kUnknown;
+    std::uint8_t loads = 0;
+    std::int32_t inner = 0;
+    std::int32_t outer = 0;
+
+    friend bool operator==(const Value&, const Value&) = default;
+    [[nodiscard]] bool is_known() const { return base != kUnknown; }
+    [[nodiscard]] bool is_address() const { return is_known() && loads == 0; }
+    [[nodiscard]] Value plus(std::int64_t offset) const;
+  };
+  static constexpr std::uint8_t kUnknown = 0xff;
+  // Bases from here on: stack pointers that cannot be computed (aligned, alloca), one for each instruction.
+  static constexpr std::uint8_t kFirstUnknownStack = x86_64::kRegisters;
+  static constexpr std::size_t kMaxUnknownStacks = 8;
+
+  struct Slot {
+    std::uint8_t base = kUnknown;
+    std::int32_t offset = 0;
+    Value value;
+  };
+
+  struct State {
+    std::array<Value, x86_64::kRegisters> registers;
+    static constexpr std::size_t kMaxSlots = 24;
+    std::array<Slot, kMaxSlots> slots;
+    std::size_t slot_count = 0;
+    std::uint8_t compared_with_sp = x86_64::kNoRegister;
+    bool has_popped = false;  // the last change of the stack pointer was the end of a frame
+
+    State();
+    [[nodiscard]] Value load(const Value& address) const;
+    void store(const Value& address, const Value& value);
+    void forget_below(const Value& stack_pointer);
+  };
+
+  struct Path {
+    std::uint64_t pc = 0;
+    State state;
+  };
+
+  struct Return {
+    Value sp;
+    Value fp;
+    bool is_certain = false;
+    friend bool operator==(const Return&, const Return&) = default;
+  };
+
+  void follow(std::uint64_t pc, State& state);
+  void apply(const x86_64::Instruction& instruction, std::uint64_t pc, State& state);
+  void lose_stack_pointer(std::uint64_t pc, State& state);
+  [[nodiscard]] static bool is_in_frame(const Value& value, const Value& sp);
+  void note_return(const State& state, bool is_certain);
+  void branch_to(std::uint64_t pc, const State& state);
+  [[nodiscard]] bool may_return(std::uint64_t function, unsigned depth);
+  [[nodiscard]] bool finds_return(std::uint64_t function, unsigned depth);
+  [[nodiscard]] bool may_leave_by(const x86_64::Instruction& jump, std::uint64_t next, unsigned depth);
+  [[nodiscard]] bool may_go_on_after(const x86_64::Instruction& call, std::uint64_t pc, unsigned depth);
+  [[nodiscard]] bool is_listed(std::uint64_t address) const {
+    return no_return_ != nullptr && no_return_->contains(address);
+  }
+  [[nodiscard]] bool starts_function(std::uint64_t pc) const;
+  [[nodiscard]] const Return* agreed_return(bool& contradicts) const;
+  [[nodiscard]] static std::optional<ddprof_unwind_rule> to_rule(const Return& found);
+  [[nodiscard]] CodeRow conclude() const;
+
+  CodeBytes code_;
+  const NoReturnFunctions* no_return_ = nullptr;
+  absl::flat_hash_map<std::uint64_t, bool> may_return_;  // by function and depth
+
+  // Of the walk at hand.
+  std::vector<Path> pending_;
+  std::vector<Return> returns_found_;
+  AddressSet visited_;
+  std::vector<std::uint64_t> unknown_stacks_;
+  unsigned instructions_ = 0;
+  unsigned callee_instructions_ = 0;  // of called functions
+  unsigned limit_ = kMaxInstructions;
+  unsigned certain_returns_ = 0;
+  bool has_unknown_end_ = false;
+};
+
+}  // namespace ddprof

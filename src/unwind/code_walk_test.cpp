@@ -1,0 +1,293 @@
+#include "unwind/code_walk.hpp"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <vector>
+
+namespace ddprof {
+namespace {
+
+using Outcome = CodeRow::Outcome;
+
+constexpr std::uint64_t kSnippetStart = 0x1000;
+
+struct Piece {
+  Piece(std::initializer_list<unsigned> values) {  // NOLINT: reads as code
+    for (const unsigned byte : values) bytes.push_back(static_cast<std::byte>(byte));
+  }
+  std::vector<std::byte> bytes;
+};
+
+// Instructions, one after the other from kSnippetStart on, and the row at the one with this index.
+class Snippet {
+ public:
+  Snippet(std::initializer_list<Piece> pieces) {  // NOLINT: reads as code
+    for (const Piece& piece : pieces) {
+      starts_.push_back(bytes_.size());
+      bytes_.insert(bytes_.end(), piece.bytes.begin(), piece.bytes.end());
+    }
+  }
+  [[nodiscard]] CodeRow row(std::size_t index, const NoReturnFunctions* no_return = nullptr) const {
+    CodeWalk walk;
+    walk.start({kSnippetStart, bytes_}, no_return);
+    return walk.find(kSnippetStart + starts_[index]);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::vector<std::size_t> starts_;
+};
+
+void expect_code_rule(const CodeRow& row, unsigned cfa, std::int32_t cfa_offset, unsigned fp = DDPROF_FP_SAME,
+                      int fp_offset = 0) {
+  EXPECT_EQ(row.outcome, Outcome::rule);
+  EXPECT_EQ(row.rule.cfa, cfa);
+  EXPECT_EQ(row.rule.cfa_offset, cfa_offset);
+  EXPECT_EQ(row.rule.fp_ra, fp);
+  EXPECT_EQ(row.rule.fp_offset, fp_offset);
+}
+
+const Piece kReturn{0xc3};
+const Piece kPushRbp{0x55};
+const Piece kPopRbp{0x5d};
+const Piece kPushRbx{0x53};
+const Piece kPopRbx{0x5b};
+const Piece kNothing{0x90};
+const Piece kHlt{0xf4};
+const Piece kUd2{0x0f, 0x0b};
+const Piece kLeave{0xc9};
+const Piece kMovRspRbp{0x48, 0x89, 0xe5};
+const Piece kSubRsp24{0x48, 0x83, 0xec, 0x18};
+const Piece kAddRsp24{0x48, 0x83, 0xc4, 0x18};
+const Piece kJumpToRax{0xff, 0xe0};
+
+TEST(CodeWalk, CountsWhatIsStillToBeRemoved) {
+  const Snippet code{kPushRbp, kPushRbx, kSubRsp24, kNothing, kAddRsp24, kPopRbx, kPopRbp, kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 16, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(2), DDPROF_CFA_SP, 24, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(3), DDPROF_CFA_SP, 48, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(5), DDPROF_CFA_SP, 24, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(6), DDPROF_CFA_SP, 16, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(7), DDPROF_CFA_SP, 8);
+}
+
+TEST(CodeWalk, UsesTheFramePointerWhereTheCodeDoes) {
+  const Snippet code{kPushRbp, kMovRspRbp, {0x48, 0x29, 0xc4} /* sub %rax,%rsp */, kNothing, kLeave, kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 16, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(2), DDPROF_CFA_FP, 16, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(3), DDPROF_CFA_FP, 16, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(5), DDPROF_CFA_SP, 8);
+}
+
+TEST(CodeWalk, FollowsEnter) {
+  const Snippet code{{0xc8, 0x20, 0, 0}, kNothing, kLeave, kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(1), DDPROF_CFA_FP, 16, DDPROF_FP_AT_CFA, -16);
+}
+
+// As gcc realigns the stack: the caller's stack pointer lives in r10, and is saved.
+TEST(CodeWalk, FollowsARealignedStack) {
+  const Snippet code{{0x4c, 0x8d, 0x54, 0x24, 0x08},  // lea 8(%rsp),%r10
+                     {0x48, 0x83, 0xe4, 0xe0},        // and $-32,%rsp
+                     {0x41, 0xff, 0x72, 0xf8},        // push -8(%r10)
+                     kPushRbp,
+                     kMovRspRbp,
+                     {0x41, 0x52},              // push %r10
+                     {0x48, 0x83, 0xec, 0x28},  // sub $0x28,%rsp
+                     {0x48, 0x8d, 0x65, 0xf8},  // lea -8(%rbp),%rsp
+                     {0x41, 0x5a},              // pop %r10
+                     kPopRbp,
+                     {0x49, 0x8d, 0x62, 0xf8},  // lea -8(%r10),%rsp
+                     kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(1), DDPROF_CFA_REGISTER + 10, 0);
+  expect_code_rule(code.row(2), DDPROF_CFA_REGISTER + 10, 0);
+  expect_code_rule(code.row(6), DDPROF_CFA_DEREF_FP, 0xfff8, DDPROF_FP_AT_FP, 0);
+  expect_code_rule(code.row(7), DDPROF_CFA_DEREF_FP, 0xfff8, DDPROF_FP_AT_FP, 0);
+  // Only a rule cannot say that rbp is at a distance from rsp if the CFA is not.
+  EXPECT_EQ(code.row(8).outcome, Outcome::not_expressible);
+  expect_code_rule(code.row(10), DDPROF_CFA_REGISTER + 10, 0);
+}
+
+TEST(CodeWalk, FollowsAStackPointerThatWasSavedInMemory) {
+  const Snippet code{kNothing,
+                     {0x48, 0x8b, 0x84, 0x24, 0x10, 1, 0, 0},  // mov 0x110(%rsp),%rax
+                     {0x48, 0x8b, 0x68, 0xf0},                 // mov -0x10(%rax),%rbp
+                     {0x48, 0x8d, 0x20},                       // lea (%rax),%rsp
+                     kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_DEREF_SP, 0x110 | 8 << 16, DDPROF_FP_AT_CFA, -24);
+  expect_code_rule(code.row(2), DDPROF_CFA_REGISTER + 0, 8, DDPROF_FP_AT_CFA, -24);
+  expect_code_rule(code.row(3), DDPROF_CFA_REGISTER + 0, 8);
+}
+
+TEST(CodeWalk, FollowsWordsThatAreMovedInsteadOfPushed) {
+  const Snippet code{{0x48, 0x83, 0xec, 0x28},
+                     {0x48, 0x89, 0x6c, 0x24, 0x20},  // mov %rbp,0x20(%rsp)
+                     kNothing,
+                     {0x48, 0x8b, 0x6c, 0x24, 0x20},
+                     {0x48, 0x83, 0xc4, 0x28},
+                     kReturn};
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 0x30);
+  expect_code_rule(code.row(2), DDPROF_CFA_SP, 0x30, DDPROF_FP_AT_CFA, -16);
+  expect_code_rule(code.row(4), DDPROF_CFA_SP, 0x30);
+}
+
+TEST(CodeWalk, FollowsAnExchangedStackPointer) {
+  const Snippet code{{0x48, 0x94} /* xchg %rsp,%rax */, kNothing, {0x48, 0x94}, kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(1), DDPROF_CFA_REGISTER + 0, 8);
+}
+
+TEST(CodeWalk, TakesBothWaysOfABranch) {
+  // je over the first epilogue; both remove the same
+  const Snippet code{kSubRsp24, {0x74, 0x05}, kAddRsp24, kReturn, kAddRsp24, kReturn};
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 32);
+  const Snippet other{kSubRsp24, {0x74, 0x05}, kAddRsp24, kReturn, {0x48, 0x83, 0xc4, 0x28}, kReturn};
+  EXPECT_EQ(other.row(1).outcome, Outcome::contradiction);
+}
+
+TEST(CodeWalk, LeavesLoops) {
+  const Snippet code{kPushRbx, kNothing, {0x75, 0xfd}, kPopRbx, kReturn};
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 16);
+  const Snippet endless{kPushRbx, kNothing, {0xeb, 0xfd}};
+  EXPECT_EQ(endless.row(1).outcome, Outcome::never_returns);
+}
+
+// sub $0x1000,%rsp; cmp %r11,%rsp; jne: a page at a time, until rsp is r11.
+TEST(CodeWalk, KnowsTheStackPointerAfterALoopThatTouchesPages) {
+  const Snippet code{{0x48, 0x81, 0xec, 0, 0x10, 0, 0},
+                     {0x4c, 0x39, 0xdc},
+                     {0x75, 0xf4},
+                     {0x48, 0x81, 0xc4, 0, 0, 2, 0},
+                     kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_REGISTER + 11, 0x20008);
+  expect_code_rule(code.row(3), DDPROF_CFA_SP, 0x20008);
+}
+
+TEST(CodeWalk, EndsAtTraps) {
+  EXPECT_EQ((Snippet{kPushRbx, kUd2}).row(0).outcome, Outcome::never_returns);
+  EXPECT_EQ((Snippet{kPushRbx, kHlt}).row(0).outcome, Outcome::never_returns);
+  const Snippet code{kPushRbx, {0x74, 0x02}, kUd2, kPopRbx, kReturn};
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 16);
+}
+
+TEST(CodeWalk, IsNoRootWhereAPathIsUnknown) {
+  EXPECT_EQ((Snippet{kNothing, kJumpToRax}).row(0).outcome, Outcome::unknown_jump);
+  EXPECT_EQ((Snippet{{0x74, 0x02}, kUd2, kJumpToRax}).row(0).outcome, Outcome::unknown_jump);
+  EXPECT_EQ((Snippet{kNothing, {0x06}}).row(0).outcome, Outcome::unknown_jump);  // not an instruction
+  EXPECT_EQ((Snippet{kNothing}).row(0).outcome, Outcome::unknown_jump);          // the bytes end
+  // Another way leads to a return.
+  const Snippet code{kPushRbx, {0x74, 0x02}, kJumpToRax, kPopRbx, kReturn};
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 16);
+}
+
+TEST(CodeWalk, StopsWhenItTakesTooLong) {
+  std::vector<std::byte> bytes(CodeWalk::kMaxInstructions + 10, std::byte{0x90});
+  bytes.push_back(std::byte{0xc3});
+  CodeWalk walk;
+  walk.start({kSnippetStart, bytes});
+  EXPECT_EQ(walk.find(kSnippetStart).outcome, Outcome::too_long);
+  EXPECT_EQ(walk.find(kSnippetStart).instructions, CodeWalk::kMaxInstructions);
+  expect_code_rule(walk.find(kSnippetStart + 20), DDPROF_CFA_SP, 8);
+}
+
+TEST(CodeWalk, GoesThroughTailCalls) {
+  // pop %rbx; jmp to a function that returns
+  expect_code_rule((Snippet{kPushRbx, kPopRbx, {0xeb, 0x02}, kUd2, kPushRbp, kPopRbp, kReturn}).row(1),
+                   DDPROF_CFA_SP, 16);
+  expect_code_rule((Snippet{kPopRbx, {0xff, 0x25, 0, 0, 0, 0}}).row(0), DDPROF_CFA_SP,
+                   16);                                                        // jmp *slot(%rip)
+  expect_code_rule((Snippet{kPopRbx, kJumpToRax}).row(0), DDPROF_CFA_SP, 16);  // the frame is gone
+  EXPECT_EQ((Snippet{kPopRbx, kPushRbx, kJumpToRax}).row(0).outcome, Outcome::unknown_jump);
+  EXPECT_EQ((Snippet{kAddRsp24, kJumpToRax}).row(0).outcome, Outcome::unknown_jump);  // may be arguments
+  EXPECT_EQ((Snippet{kPopRbx, {0xff, 0x24, 0xc5, 0, 0, 0, 0}}).row(0).outcome, Outcome::unknown_jump);
+}
+
+TEST(CodeWalk, KnowsTheStubsOfLazyBinding) {
+  const Snippet code{{0xff, 0x35, 0, 0, 0, 0},
+                     {0xff, 0x25, 0, 0, 0, 0},  // the first stub
+                     kNothing,
+                     {0xff, 0x25, 0, 0, 0, 0},
+                     {0x68, 0, 0, 0, 0},
+                     {0xe9, 0xe3, 0xff, 0xff, 0xff}};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 16);
+  expect_code_rule(code.row(1), DDPROF_CFA_SP, 24);
+  expect_code_rule(code.row(3), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(4), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(5), DDPROF_CFA_SP, 16);
+}
+
+TEST(CodeWalk, CallsKeepWhatTheyMust) {
+  // rbx and the slots of the frame survive; rax does not
+  const Snippet code{{0x48, 0x89, 0xe3} /* mov %rsp,%rbx */, {0xff, 0xd0}, {0x48, 0x89, 0xdc}, kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(2), DDPROF_CFA_REGISTER + 3, 8);
+  const Snippet lost{{0x48, 0x89, 0xe0}, {0xff, 0xd0}, {0x48, 0x89, 0xc4}, kReturn};
+  EXPECT_EQ(lost.row(0).outcome, Outcome::unknown_jump);
+}
+
+TEST(CodeWalk, EndsAtCallsThatDoNotReturn) {
+  // call a function that ends in hlt; what lies behind is another function, which removes another frame
+  const Snippet code{kSubRsp24, {0xe8, 0x05, 0, 0, 0}, {0x48, 0x83, 0xc4, 0x48}, kReturn, {0xf4}};
+  EXPECT_EQ(code.row(0).outcome, Outcome::never_returns);
+  // and by name
+  NoReturnFunctions named;
+  const Snippet import{{0xe8, 0x01, 0, 0, 0}, kReturn, {0xff, 0x25, 0xf4, 0x0f, 0, 0}};
+  EXPECT_EQ(import.row(0, &named).outcome, Outcome::rule);
+  named.addresses = {0x2000};
+  EXPECT_EQ(import.row(0, &named).outcome, Outcome::never_returns);
+  NoReturnFunctions own;
+  own.own_imports = {{0x2000, kSnippetStart + 12}};
+  const Snippet exported{{0xe8, 0x01, 0, 0, 0}, kReturn, {0xff, 0x25, 0xf4, 0x0f, 0, 0}, kHlt};
+  EXPECT_EQ(exported.row(0, &own).outcome, Outcome::never_returns);
+}
+
+TEST(CodeWalk, DoesNotRunIntoTheNextFunction) {
+  // call *%rax at the end of a function; then padding, and the next one at a multiple of 16
+  const Snippet code{kSubRsp24, {0xff, 0xd0}, {0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0},
+                     kPushRbx,  kPopRbx,      kReturn};
+  EXPECT_EQ(code.row(1).outcome, Outcome::unknown_jump);
+  expect_code_rule(code.row(3), DDPROF_CFA_SP, 8);
+}
+
+// Behind a call that does not return lies another function's end, which does not fit: it is not believed if
+// another way gives all registers back.
+TEST(CodeWalk, BelievesTheReturnThatGivesRegistersBack) {
+  const Snippet code{{0x74, 0x02} /* je */,
+                     kPopRbx,
+                     kReturn,  // pops into rbx: fits
+                     {0xbb, 0, 0, 0, 0} /* mov $0,%ebx */,
+                     kPopRbp,
+                     kReturn};  // loses rbx
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 16);
+}
+
+TEST(CodeWalk, RefusesReturnsToBelowTheStackPointer) {
+  const Snippet code{kPushRbx, kReturn};
+  EXPECT_EQ(code.row(0).outcome, Outcome::unknown_jump);
+}
+
+TEST(CodeWalk, RefusesWhatARuleCannotSay) {
+  // rbp is saved in the red zone, where a rule takes it for popped
+  const Snippet code{kNothing, {0x48, 0x8b, 0x6c, 0x24, 0xf8}, kReturn};
+  EXPECT_EQ(code.row(0).outcome, Outcome::not_expressible);
+}
+
+TEST(CodeWalk, ReadsThroughInstructionsOfAllKinds) {
+  const Snippet code{{0xf3, 0x0f, 0x1e, 0xfa},  // endbr64
+                     kPushRbx,
+                     {0x62, 0xf1, 0xfe, 0x48, 0x6f, 0x47, 0x01},  // vmovdqu64 64(%rdi),%zmm0
+                     {0x62, 0xf3, 0xfd, 0x48, 0x3b, 0xc0, 0x01},
+                     {0xc5, 0xf8, 0x77},
+                     {0x8f, 0xe8, 0x78, 0xc0, 0xc1, 0x05},
+                     kPopRbx,
+                     {0xf2, 0xc3}};  // bnd ret
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(2), DDPROF_CFA_SP, 16);
+}
+
+}  // namespace
+}  // namespace ddprof
