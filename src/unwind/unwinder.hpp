@@ -108,9 +108,9 @@ class Unwinder {
   std::vector<Location> cache_;  // direct-mapped by address and generation
   CodeWalk code_walk_;
   absl::flat_hash_map<std::pair<FileId, std::uint64_t>, CodeRow> code_rows_;  // by file and twice the address
-  unsigned code_instructions_ = 0;  // that walks for the stack at hand have read
-  std::vector<OuterFrame> steps_;                                             // of the walk at hand
-  std::vector<std::byte> live_bytes_;                                         // window on live memory
+  unsigned code_instructions_ = 0;     // that walks for the stack at hand have read
+  std::vector<OuterFrame> steps_;      // of the walk at hand
+  std::vector<std::byte> live_bytes_;  // window on live memory
 };
 
 }  // namespace ddprof
