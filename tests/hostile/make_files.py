@@ -15,8 +15,9 @@ IDENT = b"\x7fELF\x02\x01\x01" + bytes(9)
 PT_LOAD, PT_NOTE, SHT_PROGBITS, SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS = 1, 4, 1, 2, 3, 4, 7, 8
 MIB, GIB = 1 << 20, 1 << 30
 CODE = 0x1000  # where code is, in the file and in memory
-# A function that counts down from a million: samples fall into it.
-SPIN = b"\xb9\x40\x42\x0f\x00\xff\xc9\x75\xfc\xc3"
+# A function that counts down from a million: samples fall into it. It pops its return address and jumps there, so that its instructions
+# do not tell where its caller is, and unwinding needs what the file says.
+SPIN = b"\xb9\x40\x42\x0f\x00\xff\xc9\x75\xfc\x59\xff\xe1"
 
 
 class Elf:
