@@ -158,7 +158,7 @@ class Collectors(harness.SystemTest):
             with open(path, "rb") as file:
                 self.assertNotIn(b"verysecret", file.read())
         collector = Collector(self, port=port)
-        self.profile_split(*options, seconds=0.5, OTEL_EXPORTER_OTLP_HEADERS="api-key=verysecret")
+        self.profile_split(*options, "--exit-timeout", "60", seconds=0.5, OTEL_EXPORTER_OTLP_HEADERS="api-key=verysecret")
         self.assertEqual(collector.problems, [])
         self.assertEqual(collector.sums(), [value for value in agent_sums(datadog) if value])
         self.assertEqual({post.headers["api-key"] for post in collector.posts}, {"verysecret"})
