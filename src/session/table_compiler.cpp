@@ -6,21 +6,23 @@
 
 namespace ddprof {
 
+void TableCompiler::Job::run(const FileGuard& guard) {
+  if (is_begun.exchange(true)) return;  // by the thread of another user
+  table = guard.read(*file, FileUse::unwind_table, [&]() -> Result<UnwindTable> {
+    return compile_unwind_table(*file->elf, rules, guard.limits);
+  });
+  file->image.drop_pages();  // .eh_frame is not needed any more
+  is_done.store(true, std::memory_order_release);
+}
+
 void TableCompiler::post(FileId id, const std::shared_ptr<const CodeFile>& file, FileThreads::User user) {
   std::shared_ptr<Job>& job = posted_[id];
-  if (job) return;
-  job = std::make_shared<Job>();
-  job->file = file;
-  const bool is_posted = threads_.post(user, [guard = guard_, job] {
-    job->table = guard.read(*job->file, FileUse::unwind_table, [&]() -> Result<UnwindTable> {
-      return compile_unwind_table(*job->file->elf, job->rules, guard.limits);
-    });
-    job->file->image.drop_pages();  // .eh_frame is not needed any more
-    job->is_done.store(true, std::memory_order_release);
-  });
-  if (is_posted) return;
-  job->table = make_error(ErrorCode::exhausted, "unwind information: too many files of its user hang");
-  job->is_done = true;
+  if (!job) {
+    job = std::make_shared<Job>();
+    job->file = file;
+  }
+  if (job->is_begun || job->posted_for.contains(user)) return;
+  if (threads_.post(user, [guard = guard_, job = job] { job->run(guard); })) job->posted_for.insert(user);
 }
 
 std::optional<Result<UnwindTable>> TableCompiler::compile(FileId id,
@@ -29,7 +31,8 @@ std::optional<Result<UnwindTable>> TableCompiler::compile(FileId id,
   post(id, file, user);
   const std::shared_ptr<Job> job = posted_[id];
   const auto is_done = [&] { return job->is_done.load(std::memory_order_acquire); };
-  if (!std::exchange(job->was_waited_for, true))
+  const bool comes = job->is_begun || job->posted_for.contains(user);
+  if (comes && job->waited_for.insert(user).second)
     threads_.wait(user, file->image.size() > kSmallFile, is_done);
   if (!is_done()) return std::nullopt;
   posted_.erase(id);

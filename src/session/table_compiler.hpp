@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <atomic>
 #include <memory>
@@ -24,7 +25,8 @@ class TableCompiler {
 
   TableCompiler(FileThreads& threads, const FileGuard& guard) : threads_(threads), guard_(guard) {}
 
-  // Begins with it, for a process of this user.
+  // Begins with it, for a process of this user. What processes of several users map is in the queue of each
+  // of them, and the first to come to it compiles it: libc does not wait behind the large files of one.
   void post(FileId id, const std::shared_ptr<const CodeFile>& file, FileThreads::User user);
   // The table, with its rules in `rules`. Nothing: not yet; to be asked again once more jobs are done.
   std::optional<Result<UnwindTable>> compile(FileId id, const std::shared_ptr<const CodeFile>& file,
@@ -37,10 +39,14 @@ class TableCompiler {
  private:
   struct Job {
     std::shared_ptr<const CodeFile> file;
-    bool was_waited_for = false;  // once is enough: it may hang
+    absl::flat_hash_set<FileThreads::User> posted_for{};
+    absl::flat_hash_set<FileThreads::User> waited_for{};  // once for each is enough: it may hang
+    std::atomic<bool> is_begun{false};
     RuleDictionary rules{};
     std::optional<Result<UnwindTable>> table{};
     std::atomic<bool> is_done{false};
+
+    void run(const FileGuard& guard);
   };
 
   FileThreads& threads_;

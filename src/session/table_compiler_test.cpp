@@ -7,6 +7,8 @@
 
 #include <cstring>
 #include <filesystem>
+#include <latch>
+#include <memory>
 #include <thread>
 #include <tuple>
 
@@ -93,6 +95,46 @@ TEST_F(TableCompilerTest, AnotherUsersFileComesBeforeTheSecondOfOne) {
     while (threads.finished() < 2) std::this_thread::yield();
     return compiler.compile(FileId{3}, file_, kOtherUser, rules_).has_value();
   }));
+}
+
+// A job of kUser that hangs, until its end.
+class HangingJob {
+ public:
+  explicit HangingJob(FileThreads& threads) {
+    EXPECT_TRUE(threads.post(kUser, [begun = begun_, may_end = may_end_] {
+      begun->count_down();
+      may_end->wait();
+    }));
+    begun_->wait();
+  }
+  ~HangingJob() { may_end_->count_down(); }
+  HangingJob(const HangingJob&) = delete;
+  HangingJob& operator=(const HangingJob&) = delete;
+
+ private:
+  std::shared_ptr<std::latch> begun_ = std::make_shared<std::latch>(1);
+  std::shared_ptr<std::latch> may_end_ = std::make_shared<std::latch>(1);
+};
+
+TEST_F(TableCompilerTest, AFileThatTwoUsersMapWaitsForTheJobsOfNeither) {
+  FileThreads threads({.most_waiting = std::chrono::minutes(1), .patience = std::chrono::hours(1)});
+  TableCompiler compiler(threads, {});
+  const HangingJob hanging(threads);
+  compiler.post(kFile, file_, kUser);
+  const auto compiled = compiler.compile(kFile, file_, kOtherUser, rules_);
+  ASSERT_TRUE(compiled);
+  EXPECT_TRUE(compiled->ok());
+}
+
+TEST_F(TableCompilerTest, AUserWhoseFilesHangSpoilsNoTableOfOthers) {
+  FileThreads threads(
+      {.most_waiting = std::chrono::minutes(1), .patience = Nanoseconds(0), .hung_of_user = 1});
+  TableCompiler compiler(threads, {});
+  const HangingJob hanging(threads);
+  EXPECT_FALSE(compiler.compile(kFile, file_, kUser, rules_));
+  const auto compiled = compiler.compile(kFile, file_, kOtherUser, rules_);
+  ASSERT_TRUE(compiled);
+  EXPECT_TRUE(compiled->ok());
 }
 
 TEST_F(TableCompilerTest, FilesOfOneUserLeaveTimeForOthers) {

@@ -392,7 +392,7 @@ std::vector<std::byte> code_without_cfi() {
 TEST(UnwinderCode, MakesRulesFromInstructionsWhereThereAreNoOthers) {
   const auto code = code_without_cfi();
   UnwindScene scene;
-  scene.add_module_without_table(kProgramStart, kProgram, code);
+  scene.add_module(kProgramStart, kProgram, {}, code);
   scene.registers.pc = kProgramStart + 0x81;
   scene.registers.fp = 7;  // of no use
   scene.push({1, kProgramStart + 0x4a, 2, 3, 4, kProgramStart + 0x05});
@@ -400,6 +400,18 @@ TEST(UnwinderCode, MakesRulesFromInstructionsWhereThereAreNoOthers) {
   EXPECT_THAT(scene.result.frames,
               ElementsAre(frame(kProgram, 0x81), frame(kProgram, 0x49), frame(kProgram, 0x04)));
   EXPECT_EQ(scene.result.frames_from_code, 2U);
+}
+
+// libc calls exit() behind main(): without its CFI, which may come later, that looks like the root.
+TEST(UnwinderCode, IsNoRootWhereTheTableIsNotThereYet) {
+  const auto code = code_without_cfi();
+  UnwindScene scene;
+  scene.add_module_without_table(kProgramStart, kProgram, code);
+  scene.registers.pc = kProgramStart + 0x81;
+  scene.registers.fp = 7;
+  scene.push({1, kProgramStart + 0x4a, 2, 3, 4, kProgramStart + 0x05});
+  EXPECT_EQ(scene.unwind().reason, StopReason::no_unwind_info);
+  EXPECT_EQ(scene.result.frames.size(), 3U);
 }
 
 TEST(UnwinderCode, AsksForACallBeforeTheReturnAddress) {

@@ -232,8 +232,10 @@ bool UnwindWalk::step_without_rule() {
     if (hint && step_by_hint(*hint)) return true;
   }
   if (step_by_frame_pointer(module)) return true;
-  // Nothing called what never returns, unless it is the end of a program on its way out.
-  const bool is_root = row.outcome == CodeRow::Outcome::never_returns && !is_exact_;
+  // Nothing called what never returns, unless it is the end of a program on its way out, or its rule is not
+  // known yet.
+  const bool is_root =
+      row.outcome == CodeRow::Outcome::never_returns && !is_exact_ && module->table != nullptr;
   return stop(is_root ? StopReason::complete : out_.reason);
 }
 
