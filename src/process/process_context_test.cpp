@@ -40,19 +40,10 @@ std::string shop_context() {
 }
 
 TEST(ProcessContext, KnowsWhatTheKeysOfThreadsMean) {
-  std::string array, value, pair, payload;
-  for (const char* key : {"datadog.local_root_span_id", "http.route"}) {
-    std::string text;
-    protozero::pbf_writer(text).add_string(otlp_field::kText, key);
-    protozero::pbf_writer(array).add_message(otlp_field::kArrayValues, text);
-  }
-  protozero::pbf_writer(value).add_message(otlp_field::kArray, array);
-  protozero::pbf_writer(pair).add_string(otlp_field::kKey, "threadlocal.attribute_key_map");
-  protozero::pbf_writer(pair).add_message(otlp_field::kValue, value);
-  protozero::pbf_writer(payload).add_message(2, pair);
-  const auto context = parse_process_context(payload);
+  const std::vector<std::string> keys{"datadog.local_root_span_id", "http.route"};
+  const auto context = parse_process_context(context_with_thread_keys(keys));
   ASSERT_TRUE(context.ok());
-  EXPECT_EQ(context->thread_keys, (std::vector<std::string>{"datadog.local_root_span_id", "http.route"}));
+  EXPECT_EQ(context->thread_keys, keys);
 }
 
 TEST(ProcessContext, IsReadFromAProcessThatPublishesIt) {

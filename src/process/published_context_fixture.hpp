@@ -6,9 +6,28 @@
 
 #include <cstdint>
 #include <cstring>
+#include <protozero/pbf_writer.hpp>
 #include <string>
+#include <vector>
+
+#include "proto/otlp_fields.hpp"
 
 namespace ddprof {
+
+// A context that says what the keys of its threads mean, the first one of key 0.
+inline std::string context_with_thread_keys(const std::vector<std::string>& keys) {
+  std::string array, value, pair, payload;
+  for (const std::string& key : keys) {
+    std::string text;
+    protozero::pbf_writer(text).add_string(otlp_field::kText, key);
+    protozero::pbf_writer(array).add_message(otlp_field::kArrayValues, text);
+  }
+  protozero::pbf_writer(value).add_message(otlp_field::kArray, array);
+  protozero::pbf_writer(pair).add_string(otlp_field::kKey, "threadlocal.attribute_key_map");
+  protozero::pbf_writer(pair).add_message(otlp_field::kValue, value);
+  protozero::pbf_writer(payload).add_message(2, pair);
+  return payload;
+}
 
 // Publishes as the OTEP says, in this process.
 class PublishedHere {

@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <protozero/pbf_writer.hpp>
-
 #include "process/published_context_fixture.hpp"
-#include "proto/otlp_fields.hpp"
 
 namespace ddprof {
 namespace {
@@ -48,19 +45,6 @@ class PublishedKeysTest : public testing::Test {
     bool read_thread_contexts(Pid, const ThreadVariable&) override { return true; }
   };
 
-  static std::string context_with(const std::vector<std::string>& keys) {
-    std::string array, value, pair, payload;
-    for (const std::string& key : keys) {
-      std::string text;
-      protozero::pbf_writer(text).add_string(otlp_field::kText, key);
-      protozero::pbf_writer(array).add_message(otlp_field::kArrayValues, text);
-    }
-    protozero::pbf_writer(value).add_message(otlp_field::kArray, array);
-    protozero::pbf_writer(pair).add_string(otlp_field::kKey, "threadlocal.attribute_key_map");
-    protozero::pbf_writer(pair).add_message(otlp_field::kValue, value);
-    protozero::pbf_writer(payload).add_message(2, pair);
-    return payload;
-  }
   // A sample of a thread that works for span 7 and says "/buy" under this key.
   std::optional<SampleContext> sample(std::uint8_t key = 0, Pid pid = Pid{::getpid()}) {
     record_ = std::string(23, '\0') + "\x07\x01" + std::string(1, '\0') + "\x06" + std::string(1, '\0') +
@@ -80,7 +64,7 @@ class PublishedKeysTest : public testing::Test {
 };
 
 TEST_F(PublishedKeysTest, AreReadBeforeASampleMeansAnything) {
-  const PublishedHere published(context_with({"http.route"}));
+  const PublishedHere published(context_with_thread_keys({"http.route"}));
   EXPECT_EQ(sample(), std::nullopt);
   contexts_.look_around(10s);
   const auto context = sample();
@@ -92,7 +76,7 @@ TEST_F(PublishedKeysTest, AreReadBeforeASampleMeansAnything) {
 }
 
 TEST_F(PublishedKeysTest, ANewProcessDoesNotWaitForTheTurnOfOthers) {
-  const PublishedHere published(context_with({"http.route"}));
+  const PublishedHere published(context_with_thread_keys({"http.route"}));
   sample(0, Pid{1 << 23});
   contexts_.look_around(10s);
   sample();
@@ -102,11 +86,11 @@ TEST_F(PublishedKeysTest, ANewProcessDoesNotWaitForTheTurnOfOthers) {
 
 TEST_F(PublishedKeysTest, AreReadAgainForAKeyThatIsNotKnown) {
   {
-    const PublishedHere published(context_with({"http.route"}));
+    const PublishedHere published(context_with_thread_keys({"http.route"}));
     sample();
     contexts_.look_around(10s);
   }
-  const PublishedHere published(context_with({"http.route", "trace.endpoint"}));
+  const PublishedHere published(context_with_thread_keys({"http.route", "trace.endpoint"}));
   EXPECT_EQ(sample()->endpoint, "/buy");
   contexts_.look_around(10s + 1ms);
   EXPECT_EQ(sample(1)->endpoint, "") << "a key that is known is no reason to read them again";
@@ -115,13 +99,13 @@ TEST_F(PublishedKeysTest, AreReadAgainForAKeyThatIsNotKnown) {
 }
 
 TEST_F(PublishedKeysTest, OfAProcessWithoutSamplesAreNotRead) {
-  const PublishedHere published(context_with({"http.route"}));
+  const PublishedHere published(context_with_thread_keys({"http.route"}));
   contexts_.look_around(10s);
   EXPECT_EQ(sample(), std::nullopt);
 }
 
 TEST_F(PublishedKeysTest, MeanNothingWhereSamplesComeWithoutContexts) {
-  const PublishedHere published(context_with({"http.route"}));
+  const PublishedHere published(context_with_thread_keys({"http.route"}));
   ThreadContexts without(nullptr, processes_, files_);
   without.look_around(10s);
   EXPECT_EQ(without.of({}), std::nullopt);

@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "publish_context.h"
 #include "traced_context.h"
 
 enum { kThreads = 4, kEndpoints = 4 };
@@ -169,24 +169,7 @@ static size_t make_payload(uint8_t* to) {
 
 static void publish(void) {
   static uint8_t payload[1024];
-  struct {
-    char signature[8];
-    uint32_t version, payload_size;
-    uint64_t published_at;
-    const void* payload;
-  } * head;
-  int fd = memfd_create("OTEL_CTX", MFD_CLOEXEC);
-  if (fd < 0 || ftruncate(fd, sizeof *head) != 0) abort();
-  head = mmap(NULL, sizeof *head, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-  if (head == MAP_FAILED) abort();
-  close(fd);
-  madvise(head, sizeof *head, MADV_DONTFORK);
-  head->version = 2;
-  head->payload_size = (uint32_t)make_payload(payload);
-  head->payload = payload;
-  memcpy(head->signature, "OTEL_CTX", 8);
-  __sync_synchronize();
-  *(volatile uint64_t*)&head->published_at = (uint64_t)(seconds_of(CLOCK_BOOTTIME) * 1e9);
+  publish_context(payload, (uint32_t)make_payload(payload));
 }
 
 #ifndef TRACED_OWN_VARIABLE
