@@ -88,7 +88,7 @@ bool JitTables::refresh(FileId code, FileThreads::User user, Nanoseconds now) {
   const auto is_done = [&] { return reading.is_done.load(std::memory_order_acquire); };
   if (source.is_taken) {
     if (now < source.next_look || reading.is_broken) return false;
-    source.next_look = monotonic_now() + kShortestPause;
+    source.next_look = now + kShortestPause;
     if (!reading.has_grown()) return false;
     reading.is_done = source.is_taken = false;
     if (!threads_.post(user, [of = source.reading] { of->read(); }))
@@ -97,7 +97,7 @@ bool JitTables::refresh(FileId code, FileThreads::User user, Nanoseconds now) {
   }
   if (!is_done()) return false;
   source.is_taken = true;
-  source.next_look = monotonic_now() + std::max(kShortestPause, reading.took * kPausePerWork);
+  source.next_look = now + std::max(kShortestPause, reading.took * kPausePerWork);
   if (!std::exchange(reading.is_new, false)) return false;
   source.table = std::move(reading.table);
   rules_.start_file();

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/clock.hpp"
 #include "symbol/jit_dump_bytes.hpp"
 
 namespace ddprof {
@@ -45,7 +44,7 @@ class JitTablesTest : public testing::Test {
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   // A time at which it may look again, whatever the last look took.
-  static Nanoseconds monotonic_later() { return monotonic_now() + std::chrono::hours(1); }
+  Nanoseconds later() { return time_ += std::chrono::hours(1); }
   std::int32_t cfa_at(std::uint64_t address) {
     const UnwindTable* table = tables_.table(code_);
     return table != nullptr ? rules_[table->find(address)].cfa_offset : 0;
@@ -59,22 +58,23 @@ class JitTablesTest : public testing::Test {
   JitTables tables_{files_, threads_, rules_};
   FileId dump_{};
   FileId code_{};
+  Nanoseconds time_{};
 };
 
 TEST_F(JitTablesTest, FollowsADumpThatGrows) {
-  EXPECT_FALSE(tables_.refresh(code_, kJitUser, monotonic_now()));
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, time_));
   EXPECT_EQ(tables_.table(code_), nullptr);
   JitDumpBytes dump;
   dump.unwinding(pushing_frames(), 0).load(kJitted, "first", 0x20, 1);
   write(dump.bytes());
-  EXPECT_TRUE(tables_.refresh(code_, kJitUser, monotonic_later()));
+  EXPECT_TRUE(tables_.refresh(code_, kJitUser, later()));
   EXPECT_EQ(cfa_at(kJitted), 8);
   EXPECT_EQ(cfa_at(kJitted + 0x1f), 16);
-  EXPECT_FALSE(tables_.refresh(code_, kJitUser, monotonic_later())) << "nothing was added";
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, later())) << "nothing was added";
   dump.move(kJitted, kJitted + 0x1000, 0x20, 1);
   write(dump.bytes());
-  EXPECT_FALSE(tables_.refresh(code_, kJitUser, Nanoseconds(0))) << "too soon";
-  EXPECT_TRUE(tables_.refresh(code_, kJitUser, monotonic_later()));
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, time_)) << "too soon";
+  EXPECT_TRUE(tables_.refresh(code_, kJitUser, later()));
   EXPECT_EQ(cfa_at(kJitted + 0x1001), 16);
   EXPECT_EQ(cfa_at(kJitted + 1), 16);
 }
@@ -87,7 +87,7 @@ TEST_F(JitTablesTest, KeepsWhatWasReadOfADumpThatBreaks) {
   write(std::as_bytes(std::span(text)));
   EXPECT_TRUE(tables_.refresh(code_, kJitUser, Nanoseconds(0)));
   EXPECT_EQ(cfa_at(kJitted + 1), 16);
-  EXPECT_FALSE(tables_.refresh(code_, kJitUser, monotonic_later()));
+  EXPECT_FALSE(tables_.refresh(code_, kJitUser, later()));
 }
 
 TEST_F(JitTablesTest, WhatTakesTooLongIsThereLater) {

@@ -36,18 +36,23 @@ TEST(MomentTable, IsEmptyWithoutATimeline) {
 
 const ThreadKey kNamedThread{Pid{1 << 23}, Tid{1 << 23}};
 
-// A period of samples in this program, which has symbols and lines, and in other code.
+// A period of samples in a small program, or in this one, which has symbols and many lines, and in other
+// code.
 class NamerTest : public testing::Test {
  protected:
   NamerTest() {
-    program_ = files_.find_or_open(Pid{::getpid()}, {}, {},
-                                   {.path = std::filesystem::read_symlink("/proc/self/exe")});
+    use_program("/bin/true");
     period_.times = {.sequence = 3,
                      .start = Nanoseconds(1000),
                      .end = Nanoseconds(5000),
                      .unix_start = Nanoseconds(70'000)};
     options_.patience = std::chrono::minutes(1);
   }
+
+  void use_program(const std::string& path) {
+    program_ = files_.find_or_open(Pid{::getpid()}, {}, {}, {.path = path});
+  }
+  void use_this_program() { use_program(std::filesystem::read_symlink("/proc/self/exe")); }
 
   void add(std::vector<Frame> frames, std::int64_t count = 1, const SampleContext* context = nullptr) {
     const auto sample = aggregator_.add(kNamedThread, frames, {{0, count}, {1, count * 100}}, context);
@@ -96,6 +101,7 @@ class NamerTest : public testing::Test {
 };
 
 TEST_F(NamerTest, AsksForTheHottestAddressesFirst) {
+  use_this_program();
   const FileId other = files_.find_or_add_jit(Pid{::getpid()});
   add({in_program(0x10)}, 5);
   add({in_program(0x20), in_program(0x30)}, 7);
@@ -109,6 +115,7 @@ TEST_F(NamerTest, AsksForTheHottestAddressesFirst) {
 }
 
 TEST_F(NamerTest, AsksForAllAddressesWhereNoneIsHotter) {
+  use_this_program();
   for (std::uint64_t address = 1; address <= 100; ++address) add({in_program(address)});
   EXPECT_EQ(wanted_sources(closed()).at(0).addresses.size(), 100U);
 }
@@ -193,6 +200,7 @@ TEST_F(NamerTest, AContextWithoutATraceHasNoLabelsOfIt) {
 }
 
 TEST_F(NamerTest, SaysWhereTheNamesOfEachModuleCameFrom) {
+  use_this_program();
   const auto main = files_.file(program_)->elf->entry();
   add({in_program(main)});
   Namer namer(options_);
@@ -228,6 +236,7 @@ __attribute__((always_inline)) inline int inlined(volatile int* value) { return 
 __attribute__((noinline)) int outermost(volatile int* value) { return inlined(value) + 1; }
 
 TEST_F(NamerTest, InlinedCallsAreToldUnlessTheyAreNotWanted) {
+  use_this_program();
   volatile int number = 2;
   ASSERT_EQ(outermost(&number), 7);
   const std::uint64_t bias = ::getauxval(AT_ENTRY) - files_.file(program_)->elf->entry();
