@@ -68,6 +68,19 @@ bool is_same(const Frame& left, const Frame& right) {
 
 }  // namespace
 
+AggregatorBudget AggregatorBudget::within(std::uint64_t memory) {
+  constexpr std::uint64_t kPerStoredFrame = 32;     // its copies: collected, settled, named and encoded
+  constexpr std::uint64_t kPerDistinctFrame = 512;  // with its name, file and line
+  AggregatorBudget budget;
+  if (memory == 0) return budget;
+  const auto fit = [&](std::uint32_t& count, std::uint64_t bytes) {
+    count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, memory / bytes));
+  };
+  fit(budget.stored_frames, kPerStoredFrame);
+  fit(budget.distinct_frames, kPerDistinctFrame);
+  return budget;
+}
+
 Aggregator::Aggregator(std::vector<Column> columns, AggregatorBudget budget)
     : columns_(std::move(columns)), budget_(budget) {}
 

@@ -106,6 +106,10 @@ struct AggregatorBudget {
   std::uint32_t contexts = 50'000;           // beyond: samples have none
   std::uint32_t samples = 2'000'000;         // distinct by stack, thread and context
   std::uint32_t moments = 1'000'000;         // beyond: samples count, but have no time of their own
+
+  // For a process that may use so many bytes (0: any): naming and encoding a period takes several times the
+  // memory of collecting it.
+  static AggregatorBudget within(std::uint64_t memory);
 };
 
 // Sums samples by stack, thread and context. A stack that was seen before costs one hash, one comparison and

@@ -219,5 +219,16 @@ TEST(Aggregator, AgreesWithAnObviousTwin) {
   EXPECT_EQ(actual, expected);
 }
 
+TEST(AggregatorBudget, FollowsTheMemoryThatThereIs) {
+  const AggregatorBudget any = AggregatorBudget::within(0);
+  EXPECT_EQ(any.stored_frames, 16'000'000U);
+  EXPECT_EQ(any.distinct_frames, 2'000'000U);
+  const AggregatorBudget small = AggregatorBudget::within(std::uint64_t{32} << 20U);
+  EXPECT_EQ(small.stored_frames, 1U << 20U);
+  EXPECT_EQ(small.distinct_frames, 1U << 16U);
+  EXPECT_EQ(small.stacks, any.stacks);
+  EXPECT_EQ(AggregatorBudget::within(std::uint64_t{1} << 40U).stored_frames, any.stored_frames);
+}
+
 }  // namespace
 }  // namespace ddprof

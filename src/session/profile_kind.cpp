@@ -10,8 +10,9 @@ std::string_view ProfileKind::name_of(const EventSpec& event) {
 }
 
 ProfileKind::ProfileKind(std::string name, const std::vector<EventSpec>& events, bool has_timeline,
-                         const CpuAccountOptions& cpu, Collector& collector, const ProcessTable& processes)
-    : name_(std::move(name)), has_timeline_(has_timeline), aggregator_(lay_out_columns(events)) {
+                         const CpuAccountOptions& cpu, Collector& collector, const ProcessTable& processes,
+                         const AggregatorBudget& budget)
+    : name_(std::move(name)), has_timeline_(has_timeline), aggregator_(lay_out_columns(events), budget) {
   const auto clock =
       std::find_if(columns_.begin(), columns_.end(),
                    [](const std::optional<EventColumns>& event) { return event && event->estimate; });

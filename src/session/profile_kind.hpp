@@ -20,7 +20,8 @@ class ProfileKind {
  public:
   // Of those of the events that are of this kind. The events outlive it.
   ProfileKind(std::string name, const std::vector<EventSpec>& events, bool has_timeline,
-              const CpuAccountOptions& cpu, Collector& collector, const ProcessTable& processes);
+              const CpuAccountOptions& cpu, Collector& collector, const ProcessTable& processes,
+              const AggregatorBudget& budget);
 
   // "cpu" or "alloc".
   static std::string_view name_of(const EventSpec& event);

@@ -53,7 +53,8 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
     if (std::any_of(kinds_.begin(), kinds_.end(), [&](const auto& kind) { return kind->name() == name; }))
       continue;
     kinds_.push_back(std::make_unique<ProfileKind>(name, options_.events, options_.has_timeline, cpu,
-                                                   collector_, processes_));
+                                                   collector_, processes_,
+                                                   AggregatorBudget::within(options_.limits.memory)));
     if (cpu_ == nullptr) cpu_ = kinds_.back()->account();
   }
   summary_.output = destination.describe();
