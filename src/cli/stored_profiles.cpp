@@ -114,7 +114,9 @@ Result<Nanoseconds> parse_moment(std::string_view text, Nanoseconds now) {
 
 Result<Profile> load_profile(const std::string& path) {
   constexpr std::size_t kMaxProfileBytes = std::size_t{1} << 30U;
-  const std::string bytes = TRY(read_input(path, kMaxProfileBytes));
+  const auto input = read_input(path, kMaxProfileBytes);
+  if (!input) return with_hint(input.error(), "ddprof list shows the profiles that are stored here");
+  const std::string& bytes = *input;
   auto profile = import_profile(std::as_bytes(std::span(bytes)));
   if (!profile) profile.error().message.insert(0, fmt::format("read {}: ", path));
   return profile;

@@ -125,7 +125,8 @@ Result<Pid> ProcessSearch::by_number(std::int32_t number) const {
     problem = "it has ended, and its parent has not noticed yet";
   }
   if (problem.empty()) return process->pid;
-  return make_error(ErrorCode::not_found, "attach to process {}: {}", number, problem);
+  return with_hint(make_error(ErrorCode::not_found, "attach to process {}: {}", number, problem),
+                   "ps -e lists processes; -p name:NAME takes those of that name");
 }
 
 Result<std::vector<Pid>> ProcessSearch::by_name(const std::string& text) const {

@@ -81,6 +81,7 @@ TEST_F(ProcessSearchTest, FindsANumber) {
   EXPECT_EQ(search().by_number(12).value(), Pid{12});
   EXPECT_EQ(search().by_number(121).value(), Pid{12});  // one of its threads
   EXPECT_EQ(search().by_number(13).error().message, "attach to process 13: no such process");
+  EXPECT_THAT(search().by_number(13).error().hint, HasSubstr("-p name:NAME"));
   EXPECT_THAT(search().by_number(122).error().message, HasSubstr("it has ended"));
   host[5000] = {.name = "ddprof"};
   EXPECT_THAT(search().by_number(5000).error().message, HasSubstr("that is ddprof itself"));
