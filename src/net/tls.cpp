@@ -96,9 +96,9 @@ int take_down(int is_good, X509_STORE_CTX* store) {
   return is_good;
 }
 
-Error refusal(std::string reason, std::string cure) {
+Error refusal(std::string reason, std::string hint) {
   return with_hint(make_error(ErrorCode::permission_denied, "certificate refused: {}", reason),
-                   std::move(cure));
+                   std::move(hint));
 }
 
 Error unknown_authority(const CertificateTrouble& trouble) {
@@ -118,7 +118,7 @@ std::string today() {
 
 struct KnownReason {
   int reason;
-  std::string_view words, cure;
+  std::string_view words, hint;
 };
 
 constexpr auto kKnownReasons = std::to_array<KnownReason>({
@@ -172,7 +172,7 @@ Error tls_error(ErrorCode code) {
       [reason = ERR_GET_REASON(error)](const KnownReason& each) { return each.reason == reason; });
   if (ERR_GET_LIB(error) == ERR_LIB_SSL && known != kKnownReasons.end())
     return with_hint(make_error(ErrorCode::permission_denied, "TLS: {}", known->words),
-                     std::string(known->cure));
+                     std::string(known->hint));
   const char* words = ::ERR_reason_error_string(error);
   return make_error(code, "TLS: {}", words == nullptr ? "failed" : words);
 }

@@ -25,7 +25,7 @@ struct CertificateTrouble {
 // must outlive the session.
 void verify_and_keep_trouble(SSL* session, CertificateTrouble& trouble);
 
-// In words that lead to the cure, which is the hint.
+// In words, with the hint that helps.
 [[nodiscard]] Error certificate_error(const CertificateTrouble& trouble);
 
 // What OpenSSL complained about last, and nothing left of it for the next call.
@@ -37,7 +37,7 @@ void verify_and_keep_trouble(SSL* session, CertificateTrouble& trouble);
 
 // TLS 1.2 or newer over a connection. The other side must prove to be `host` by a certificate that an
 // authority in `certificate_file` has signed; empty: those that the system trusts, or that SSL_CERT_FILE and
-// SSL_CERT_DIR name. Fails with `permission_denied`, and the cure, when it makes no sense to try again.
+// SSL_CERT_DIR name. Fails with `permission_denied`, and a hint, when it makes no sense to try again.
 Result<std::unique_ptr<Stream>> start_tls(std::unique_ptr<Stream> connection, const std::string& host,
                                           const std::string& certificate_file, Deadline deadline);
 

@@ -242,12 +242,10 @@ void allow_descriptor_flags(SyscallFilter& filter) {
 }
 
 void allow_waiting_and_talking(SyscallFilter& filter) {
-  filter.allow({SYS_ppoll,          SYS_pselect6,        SYS_epoll_create1,   SYS_epoll_ctl,
-                SYS_epoll_pwait,    SYS_epoll_pwait2,    SYS_eventfd2,        SYS_pipe2,
-                SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_timer_create,
-                SYS_timer_settime,  SYS_timer_delete,    SYS_signalfd4,       SYS_pidfd_open,
-                SYS_nanosleep,      SYS_clock_nanosleep, SYS_clock_gettime,   SYS_clock_getres,
-                SYS_gettimeofday,   SYS_restart_syscall});
+  filter.allow({SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_epoll_pwait2,
+                SYS_eventfd2, SYS_pipe2, SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime,
+                SYS_signalfd4, SYS_pidfd_open, SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime,
+                SYS_clock_getres, SYS_gettimeofday, SYS_restart_syscall});
   filter.allow({SYS_connect, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg,
                 SYS_shutdown, SYS_getsockname, SYS_getpeername, SYS_setsockopt, SYS_getsockopt,
                 SYS_socketpair});

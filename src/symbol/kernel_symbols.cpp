@@ -6,6 +6,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/turns.hpp"
+
 namespace ddprof {
 
 namespace {
@@ -54,6 +56,7 @@ KernelSymbolsParser::KernelSymbolsParser() {
 void KernelSymbolsParser::add(std::string_view piece) {
   constexpr std::size_t kMaxLineBytes = 16384;  // no symbol has a line as long as that
   for (std::size_t end = piece.find('\n'); end != std::string_view::npos; end = piece.find('\n')) {
+    rest_point_among_many();
     add_line(line_.empty() ? piece.substr(0, end) : line_.append(piece.substr(0, end)));
     line_.clear();
     piece.remove_prefix(end + 1);

@@ -39,7 +39,7 @@ struct RingBudget {
   std::optional<std::size_t> watermark_bytes{};  // at which the reader is woken; none: a quarter of the ring
 };
 
-// Room for 250 ms of full records, between 512 KiB and 8 MiB per CPU, 32 MiB in all (256 MiB above 250 Hz),
+// Room for 500 ms of full records, between 512 KiB and 8 MiB per CPU, 32 MiB in all (256 MiB above 250 Hz),
 // within what the kernel lets this user lock.
 RingBudget ring_budget(const RingBudgetInput& input);
 
