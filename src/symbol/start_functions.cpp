@@ -29,9 +29,8 @@ Code code_at(const ElfFile& file, std::uint64_t address, std::uint64_t size) {
 
 template <std::size_t N>
 bool begins_with(Code code, const std::array<unsigned char, N>& bytes) {
-  return code.size() >= N && std::equal(bytes.begin(), bytes.end(), code.begin(), [](auto left, auto right) {
-           return std::byte{left} == right;
-         });
+  return code.size() >= N && std::equal(bytes.begin(), bytes.end(), code.begin(),
+                                        [](auto left, auto right) { return std::byte{left} == right; });
 }
 
 bool begins_with_call(Code code) {

@@ -22,8 +22,8 @@ class StartFunctions {
  private:
   void find_exports(const ElfFile& file);
 
-  std::uint64_t entry_ = 0;                   // 0: the program does not start as those of glibc do
-  std::uint64_t main_ = 0;                    // what its start code passes on
+  std::uint64_t entry_ = 0;                    // 0: the program does not start as those of glibc do
+  std::uint64_t main_ = 0;                     // what its start code passes on
   std::span<const std::byte> starts_program_;  // the code of __libc_start_main
   std::uint64_t starts_program_at_ = 0;
   bool creates_threads_ = false;  // the file has pthread_create
