@@ -79,14 +79,19 @@ class CodeFileListing {
     const std::optional<std::uint64_t> at = elf_address(code_.elf(), mapping, address);
     if (!at) return;
     const std::optional<Symbol> symbol = code_.symbols().find(*at);
-    SymbolCode& group = symbols_[symbol ? symbol->start : 0];
+    const auto function = symbol ? std::nullopt : code_.functions().find(*at);
+    SymbolCode& group = symbols_[symbol ? symbol->start : function ? function->begin : 0];
     if (symbol) {
       group.name = demangle(symbol->name);
       group.start = symbol->start;
       group.end = symbol->start + symbol->size;
+    } else if (function) {
+      group.start = function->begin;
+      group.end = function->end;
     } else {
-      // No symbol: begin at the first sampled instruction. Callers' addresses are inside of an instruction,
-      // but the first sample of a function that was sampled itself is at the start of one.
+      // Neither symbol nor unwind information: begin at the first sampled instruction. Callers' addresses are
+      // inside of an instruction, but the first sample of a function that was sampled itself is at the start
+      // of one.
       group.start = group.samples.empty() ? *at : std::min(group.start, *at);
       group.end = std::max(group.end, *at + kCodeBehind);
     }

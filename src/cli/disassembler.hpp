@@ -15,6 +15,7 @@
 #include "elf/elf_file.hpp"
 #include "profile/profile.hpp"
 #include "symbol/symbol_table.hpp"
+#include "unwind/function_ranges.hpp"
 
 namespace ddprof {
 
@@ -28,17 +29,21 @@ class MappedCode {
   // False when the profile has no build id to compare with.
   [[nodiscard]] bool is_verified() const { return is_verified_; }
   [[nodiscard]] const SymbolTable& symbols() const { return symbols_; }
+  // For code that no symbol covers.
+  [[nodiscard]] const FunctionRanges& functions() const { return functions_; }
 
  private:
   MappedCode(MappedRegion image, ElfFile elf, bool is_verified)
       : image_(std::move(image)),
         elf_(std::move(elf)),
         symbols_(SymbolTable::build(elf_).value_or({})),
+        functions_(elf_),
         is_verified_(is_verified) {}
 
   MappedRegion image_;  // what elf_ looks at
   ElfFile elf_;
   SymbolTable symbols_;
+  FunctionRanges functions_;
   bool is_verified_;
 };
 

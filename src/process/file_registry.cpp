@@ -249,7 +249,7 @@ FileId FileRegistry::find_or_add_jit(Pid pid) {
   if (is_new) {
     CodeFile file;
     file.kind = CodeFile::Kind::jit;
-    file.path = "[anonymous code]";
+    file.path = kGeneratedCodePath;
     file.pid = pid;
     entry->second = add(std::move(file));
   }

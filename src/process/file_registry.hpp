@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/build_id.hpp"
@@ -21,6 +22,8 @@
 #include "process/file_threads.hpp"
 
 namespace ddprof {
+
+inline constexpr std::string_view kGeneratedCodePath = "[anonymous code]";
 
 // A distinct file with code, seen in any process of this run. Immutable once registered, and shared with the
 // thread that names frames: the image is mapped, so it stays readable when the file is deleted or its process

@@ -55,6 +55,7 @@ void ProcessTable::map_into(Process& process, Address start, Address end, std::u
     mapping.file = files_.vdso();
   } else if (is_anonymous(identity.path)) {
     mapping.file = files_.find_or_add_jit(process.pid);
+    mapping.file_offset = start.value;  // as the kernel's records have it; /proc/PID/maps has 0 for all
   } else if (identity.path.starts_with('[')) {
     mapping.file = FileId::none;  // [vsyscall], [uprobes]
   } else {

@@ -262,16 +262,17 @@ class Payers {
       payer.line = place->first.second;
     }
     const auto is_most = [&](const auto& found) { return found && found->second >= payer.value / 2; };
-    if (const auto caller = details.callers.greatest(); is_most(caller)) {
+    // That a module without symbols is called by its own main says nothing.
+    const auto is_elsewhere = [&](std::uint32_t other) { return view_.frames[other].module != known.module; };
+    if (const auto caller = details.callers.greatest();
+        is_most(caller) && (!payer.is_unnamed || is_elsewhere(caller->first))) {
       payer.caller = name_of(caller->first);
       payer.caller_value = caller->second;
     }
     if (const auto callee = details.callees.greatest(); is_most(callee)) {
-      const NamedFrame& called = view_.frames[callee->first];
-      const bool is_elsewhere = called.module != known.module && own_.role(callee->first) != CodeRole::kernel;
-      if (is_elsewhere) {
+      if (is_elsewhere(callee->first) && own_.role(callee->first) != CodeRole::kernel) {
         payer.callee = name_of(callee->first);
-        payer.callee_module = called.module;
+        payer.callee_module = view_.frames[callee->first].module;
       }
     }
     return payer;

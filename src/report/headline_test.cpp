@@ -90,6 +90,9 @@ TEST(Headline, NamesThatWereMadeOfAddressesAreNone) {
   Fixture fixture;
   for (int address = 0; address < 20; ++address) fixture.add("app+0x" + std::to_string(1000 + address), 10);
   EXPECT_EQ(fixture.text(), "100 % of CPU in app, which has no symbols");
+  Fixture with_main;
+  with_main.add("_start;main;app+0x4290", 90).add("_start;main;app+0x4290;app+0x5000", 10);
+  EXPECT_EQ(with_main.text(), "100 % of CPU in app, which has no symbols") << "its own main calls all of it";
   Fixture node;
   node.add("_start!/usr/bin/node;?!jit", 100);
   EXPECT_EQ(node.text(), "100 % of CPU in code of a JIT compiler, which has no names");

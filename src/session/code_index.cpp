@@ -83,7 +83,12 @@ Module CodeIndex::make_module(const CodeMapping& mapping, const Process& process
 
 void CodeIndex::add_representatives(const Process& process) {
   for (const CodeMapping& mapping : process.space->mappings()) {
-    if (represented_.emplace(mapping.file, mapping.file_offset).second) representatives_.push_back(mapping);
+    const auto [known, is_new] =
+        represented_.try_emplace({mapping.file, mapping.file_offset}, representatives_.size());
+    if (is_new) representatives_.push_back(mapping);
+    CodeMapping& representative = representatives_[known->second];
+    // The code of a JIT compiler grows.
+    if (representative.start == mapping.start) representative.end = std::max(representative.end, mapping.end);
   }
 }
 

@@ -77,7 +77,8 @@ class CodeIndex {
   absl::flat_hash_map<FileId, std::unique_ptr<UnwindTable>> tables_;  // null: there was nothing to compile
   absl::flat_hash_map<std::uint64_t, CachedMap> maps_;                // by generation
   std::vector<CodeMapping> representatives_;
-  absl::flat_hash_set<std::pair<FileId, std::uint64_t>> represented_;  // by file and file offset
+  absl::flat_hash_map<std::pair<FileId, std::uint64_t>, std::size_t>
+      represented_;  // by file and file offset, into representatives_
 };
 
 }  // namespace ddprof

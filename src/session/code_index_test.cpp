@@ -72,5 +72,26 @@ TEST(CodeIndex, AFrameOfAFileThatIsNotOpenYetIsSettledLater) {
   EXPECT_EQ(code.representatives()[0].bias, late.bias);
 }
 
+TEST(CodeIndex, GeneratedCodeHasARepresentativeForEachMappingThatGrowsWithIt) {
+  LateProgram provider;
+  FileThreads threads({.most_waiting = Nanoseconds(0)});
+  FileRegistry files(provider, &threads);
+  ProcessTable processes(files);
+  CodeIndex code(files, threads);
+  const Pid pid{1 << 23};
+  const auto map = [&](std::uint64_t start, std::uint64_t size) {
+    processes.map(pid, {start}, size, 0, {.path = "//anon"});
+    static_cast<void>(code.modules(*processes.find(pid)));
+  };
+  map(0x10000, 0x1000);
+  map(0x20000, 0x1000);
+  map(0x10000, 0x3000);
+  const auto mappings = code.representatives();
+  ASSERT_EQ(mappings.size(), 2U);
+  EXPECT_EQ(mappings[0].start, Address{0x10000});
+  EXPECT_EQ(mappings[0].end, Address{0x13000});
+  EXPECT_EQ(mappings[1].start, Address{0x20000});
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -33,6 +33,8 @@ std::string_view name_of(FileUse use) {
       return "debug information";
     case FileUse::generated_code:
       return "the list of a JIT compiler";
+    case FileUse::functions:
+      return "where functions begin";
   }
   return "";
 }

@@ -15,7 +15,7 @@
 namespace ddprof {
 
 // What is read of a file. Each is a parser of its own: what one of them fails on, the others may still read.
-enum class FileUse : std::uint8_t { unwind_table, symbols, debug_info, generated_code };
+enum class FileUse : std::uint8_t { unwind_table, symbols, debug_info, generated_code, functions };
 std::string_view name_of(FileUse use);
 
 // The border at which one foreign file is read. Whatever it holds, it costs no more than itself: memory that

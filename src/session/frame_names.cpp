@@ -18,10 +18,8 @@ namespace {
 constexpr std::size_t kMaxCachedNames = 200'000;
 constexpr std::size_t kMaxSymbolBytes = 16U << 20U;
 
-std::string readable_offset(const CodeFile* file, std::uint64_t address) {
-  if (file == nullptr || file->kind == CodeFile::Kind::jit)
-    return fmt::format("[anonymous code]+{:#x}", address);
-  return fmt::format("{}+{:#x}", file->base_name(), address);
+std::string place_in(std::string_view name, std::uint64_t address) {
+  return fmt::format("{}+{:#x}", name, address);
 }
 
 // Piece by piece: the whole text takes several times the memory of what it says.
@@ -47,10 +45,18 @@ Result<JitNames> read_jit_names(PatientOpener& opener, Pid pid, const ReadLimits
 
 }  // namespace
 
-void FrameNames::use_dumps(const CodeFiles& files) {
+void FrameNames::use_generated_code(const CodeFiles& files, std::span<const CodeMapping> mappings) {
   dumps_.clear();
   files.for_each([this](FileId, const std::shared_ptr<const CodeFile>& file) {
     if (file->kind == CodeFile::Kind::jit_dump) dumps_[to_int(file->pid)] = file;
+  });
+  generated_.clear();
+  for (const CodeMapping& mapping : mappings) {
+    const auto& file = files[mapping.file];
+    if (file != nullptr && file->kind == CodeFile::Kind::jit) generated_.push_back(mapping);
+  }
+  std::sort(generated_.begin(), generated_.end(), [](const CodeMapping& left, const CodeMapping& right) {
+    return std::pair(left.file, left.start) < std::pair(right.file, right.start);
   });
 }
 
@@ -104,6 +110,39 @@ std::optional<FrameNames::Name> FrameNames::jit_name(std::uint64_t address, File
   return name;
 }
 
+// Nothing tells where functions begin in code that a JIT compiler does not list.
+std::string FrameNames::mapping_name(const Frame& frame) const {
+  const auto is_behind = [](const Frame& wanted, const CodeMapping& mapping) {
+    return std::pair(wanted.file, wanted.address) < std::pair(mapping.file, mapping.start.value);
+  };
+  const auto after = std::upper_bound(generated_.begin(), generated_.end(), frame, is_behind);
+  const bool is_inside = after != generated_.begin() && std::prev(after)->file == frame.file &&
+                         std::prev(after)->contains({frame.address});
+  return place_in(kGeneratedCodePath, is_inside ? std::prev(after)->start.value : frame.address);
+}
+
+void FrameNames::read_functions(Symbols& symbols, const CodeFile& file) {
+  if (std::exchange(symbols.has_read_functions, true) || !file.elf || !file.is_as_opened()) return;
+  auto read = guard_.read(file, FileUse::functions, [&]() -> Result<Functions> {
+    return Functions{FunctionRanges(*file.elf, guard_.limits), StartFunctions(*file.elf, file.base_name())};
+  });
+  if (read)
+    symbols.functions = *std::move(read);
+  else if (symbols.problem.empty())
+    symbols.problem = read.error().message;
+}
+
+std::optional<std::string> FrameNames::function_name(std::uint64_t address, Symbols& symbols,
+                                                     const CodeFile& file) {
+  read_functions(symbols, file);
+  if (!symbols.functions) return std::nullopt;
+  symbols.has_pages = true;
+  const auto range = symbols.functions->ranges.find(address);
+  if (!range) return std::nullopt;
+  const std::string_view name = symbols.functions->starts.name_of(*file.elf, range->begin, range->end);
+  return name.empty() ? place_in(file.base_name(), range->begin) : std::string(name);
+}
+
 std::string FrameNames::problem(FileId id) const {
   auto known = symbols_.find(to_int(id));
   return known != symbols_.end() ? known->second.problem : "";
@@ -114,21 +153,23 @@ FrameNames::Name FrameNames::kernel_name(std::uint64_t address) {
     std::string name(symbol->name);
     return {name, name, true};
   }
-  std::string name = fmt::format("[kernel]+{:#x}", address);
+  std::string name = place_in("[kernel]", address);
   return {name, name};
 }
 
 FrameNames::Name FrameNames::user_name(const Frame& frame, const CodeFile* file) {
-  if (is_enabled_ && file != nullptr) {
-    if (file->kind == CodeFile::Kind::jit) {
-      if (auto name = jit_name(frame.address, frame.file, *file)) return *std::move(name);
-    } else if (const Symbols& symbols = symbols_of(frame.file, *file); symbols.table) {
-      if (auto symbol = symbols.table->find(frame.address))
-        return {demangle(symbol->name), std::string(symbol->name), true};
-    }
+  const bool is_generated = file == nullptr || file->kind == CodeFile::Kind::jit;
+  std::string place;
+  if (is_enabled_ && file != nullptr && is_generated) {
+    if (auto name = jit_name(frame.address, frame.file, *file)) return *std::move(name);
+  } else if (is_enabled_ && file != nullptr) {
+    Symbols& symbols = symbols_of(frame.file, *file);
+    const auto symbol = symbols.table ? symbols.table->find(frame.address) : std::nullopt;
+    if (symbol) return {demangle(symbol->name), std::string(symbol->name), true};
+    place = function_name(frame.address, symbols, *file).value_or("");
   }
-  std::string name = readable_offset(file, frame.address);
-  return {name, name};
+  if (place.empty()) place = is_generated ? mapping_name(frame) : place_in(file->base_name(), frame.address);
+  return {place, place};
 }
 
 FrameNames::Name FrameNames::make_name(const Frame& frame, const CodeFile* file) {
@@ -154,6 +195,9 @@ void FrameNames::trim(const CodeFiles& files) {
     Symbols& symbols = entry.second;
     symbols.jit_map.reset();  // read anew
     symbols.is_fresh = false;
+    const auto& file = files[static_cast<FileId>(entry.first)];
+    if (std::exchange(symbols.has_pages, false) && file != nullptr) file->image.drop_pages();
+    if (symbols.functions) bytes += symbols.functions->ranges.memory_bytes();
     if (symbols.table) bytes += symbols.table->memory_bytes();
     if (symbols.jit_dump) bytes += symbols.jit_dump->memory_bytes();
     return bytes > kMaxSymbolBytes || !files.contains(static_cast<FileId>(entry.first));

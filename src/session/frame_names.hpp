@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/foreign_file.hpp"
 #include "base/frame.hpp"
@@ -14,12 +16,15 @@
 #include "session/kernel_names.hpp"
 #include "symbol/jit_dump.hpp"
 #include "symbol/jit_names.hpp"
+#include "symbol/start_functions.hpp"
 #include "symbol/symbol_table.hpp"
+#include "unwind/function_ranges.hpp"
 
 namespace ddprof {
 
 // Names that cost next to nothing: from the symbol table of the file itself, what a JIT compiler tells of its
-// code, the kernel's symbols. One thread's alone; the caches outlive periods.
+// code, the kernel's symbols. Code without a name is called by where its function or its mapping begins. One
+// thread's alone; the caches outlive periods.
 class FrameNames {
  public:
   struct Name {
@@ -36,8 +41,9 @@ class FrameNames {
 
   // `file` is the CodeFile of frame.file, null without one. Lives until the next call.
   const Name& name(const Frame& frame, const CodeFile* file);
-  // Among all files of a period are those in which JIT compilers tell of their code.
-  void use_dumps(const CodeFiles& files);
+  // Among all files of a period are those in which JIT compilers tell of their code, and among its mappings
+  // those in which that code is.
+  void use_generated_code(const CodeFiles& files, std::span<const CodeMapping> mappings);
 
   // Why a symbol table, or what a JIT compiler wrote, was refused; empty when nothing was.
   [[nodiscard]] std::string problem(FileId id) const;
@@ -47,17 +53,28 @@ class FrameNames {
   void trim(const CodeFiles& files);
 
  private:
+  // Of a file with code that no symbol covers.
+  struct Functions {
+    FunctionRanges ranges;
+    StartFunctions starts;
+  };
   struct Symbols {
     std::optional<SymbolTable> table;
+    std::optional<Functions> functions;
     std::optional<JitNames> jit_map;
     std::unique_ptr<JitDump> jit_dump;  // read on as it grows
     std::string problem;                // what was refused, and why
     bool is_fresh = false;              // what a JIT compiler wrote has been read for this period
+    bool has_read_functions = false;    // once is enough
+    bool has_pages = false;             // since the last period, of the file
   };
 
   Symbols& symbols_of(FileId id, const CodeFile& file);
   Result<void> read_generated(Symbols& symbols, const CodeFile& file);
   std::optional<Name> jit_name(std::uint64_t address, FileId id, const CodeFile& file);
+  void read_functions(Symbols& symbols, const CodeFile& file);
+  std::optional<std::string> function_name(std::uint64_t address, Symbols& symbols, const CodeFile& file);
+  [[nodiscard]] std::string mapping_name(const Frame& frame) const;
   Name make_name(const Frame& frame, const CodeFile* file);
   Name user_name(const Frame& frame, const CodeFile* file);
   Name kernel_name(std::uint64_t address);
@@ -69,6 +86,7 @@ class FrameNames {
   Name unstable_;                                        // of JIT code, which comes and goes
   absl::flat_hash_map<std::uint32_t, Symbols> symbols_;  // by FileId
   absl::flat_hash_map<std::int32_t, std::shared_ptr<const CodeFile>> dumps_;  // by process
+  std::vector<CodeMapping> generated_;  // of JIT compilers, by file and start
   KernelNames kernel_;
 };
 

@@ -275,17 +275,29 @@ std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, cons
   return location_of_frame;
 }
 
+// Once: what helps is the same for all processes.
+void Namer::add_hint() {
+  const auto unnamed = std::find_if(modules_.begin(), modules_.end(), [](const ModuleNaming& module) {
+    return module.path == kGeneratedCodePath && module.level == ModuleNaming::Level::none;
+  });
+  if (unnamed != modules_.end() && unnamed->problem.empty())
+    unnamed->problem =
+        "a JIT compiler names its code in /tmp/perf-PID.map: node --perf-basic-prof, jcmd PID "
+        "Compiler.perfmap";
+}
+
 Batch Namer::name(const ClosedPeriod& period) {
   modules_.clear();
   module_of_file_.clear();
   read_sources(period);
-  names_.use_dumps(period.files);
+  names_.use_generated_code(period.files, period.mappings);
   std::vector<ProfileBuilder> builders(period.parts.size());
   for (std::size_t at = 0; at < builders.size(); ++at) {
     const ClosedPart& part = period.parts[at];
     add_samples(period, part, add_locations(period, part, builders[at]), builders[at]);
     add_header(period, part, builders[at]);
   }
+  add_hint();
   Batch batch{.sequence = period.times.sequence,
               .is_last = period.is_last,
               .start = period.times.unix_start,

@@ -76,6 +76,7 @@ class Namer {
                                                 const SourceReader::Known* known) const;
   void note_module(const ClosedPeriod& period, const Frame& frame, const FrameDescription& description,
                    const SourceReader::Known* known);
+  void add_hint();
 
   NamerOptions options_;
   FrameNames names_;

@@ -226,6 +226,27 @@ TEST_F(NamerTest, SaysWhyAModuleHasNoNames) {
   EXPECT_EQ(profile.text(profile.functions[leaf.lines[0].function].name), "file+0x10");
 }
 
+TEST_F(NamerTest, GeneratedCodeWithoutNamesHasOneHint) {
+  const FileId first = files_.find_or_add_jit(Pid{1 << 23});
+  const FileId second = files_.find_or_add_jit(Pid{(1 << 23) + 1});
+  period_.mappings = {{.start = {0x7000}, .end = {0x8000}, .file_offset = 0x7000, .file = first}};
+  for (const std::uint64_t address : {0x7010, 0x7020}) add({{.file = first, .address = address}});
+  add({{.file = second, .address = 0x7010}});
+  Namer namer(options_);
+  const Batch batch = namer.name(closed());
+  ASSERT_EQ(namer.modules().size(), 2U);
+  EXPECT_THAT(namer.modules()[0].problem, testing::HasSubstr("/tmp/perf-PID.map"));
+  EXPECT_EQ(namer.modules()[1].problem, "") << "what helps is the same for all";
+  const Profile& profile = batch.parts[0].profile;
+  ASSERT_EQ(profile.locations.size(), 3U) << "addresses stay";
+  const auto name = [&](std::size_t location) {
+    return profile.text(profile.functions[profile.locations[location].lines[0].function].name);
+  };
+  EXPECT_EQ(name(0), "[anonymous code]+0x7000");
+  EXPECT_EQ(profile.locations[0].lines[0].function, profile.locations[1].lines[0].function);
+  EXPECT_EQ(name(2), "[anonymous code]+0x7010") << "no mapping of that process is known";
+}
+
 TEST(ModuleNaming, IsDescribedWithWhatIsMissing) {
   EXPECT_EQ(describe({.path = "/a"}), "/a: no names");
   EXPECT_EQ(describe({.path = "/a", .source = "symbol table", .problem = "damaged", .unread = 1}),

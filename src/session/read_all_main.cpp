@@ -22,8 +22,10 @@
 #include "symbol/demangle.hpp"
 #include "symbol/jit_dump.hpp"
 #include "symbol/jit_names.hpp"
+#include "symbol/start_functions.hpp"
 #include "symbol/symbol_table.hpp"
 #include "unwind/compile.hpp"
+#include "unwind/function_ranges.hpp"
 
 namespace ddprof {
 
@@ -114,6 +116,15 @@ class Reader {
       const SymbolTable table = TRY(SymbolTable::build(*file->elf, guard_.limits));
       for (const std::uint64_t address : addresses) {
         if (const auto symbol = table.find(address)) static_cast<void>(demangle(symbol->name));
+      }
+      return {};
+    });
+    guarded(*file, FileUse::functions, [&]() -> Result<void> {
+      const FunctionRanges ranges(*file->elf, guard_.limits);
+      const StartFunctions starts(*file->elf, "libc.so.6");  // what most is read of
+      for (const std::uint64_t address : addresses) {
+        if (const auto range = ranges.find(address))
+          static_cast<void>(starts.name_of(*file->elf, range->begin, range->end));
       }
       return {};
     });

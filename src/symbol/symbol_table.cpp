@@ -177,8 +177,13 @@ SlotNames slot_names(const ElfFile& file, const ReadLimits& limits) {
   const auto table = file.find_symbol_table(SymbolTableKind::dynsym);
   if (!table || table->entries.size() / sizeof(Elf64_Sym) > max_slots) return {};
   std::vector<std::string_view> symbols{std::string_view()};
-  file.for_each_symbol(SymbolTableKind::dynsym,
-                       [&](const ElfSymbol& symbol) { symbols.push_back(symbol.name); });
+  SlotNames choosers;  // by address: functions that choose the one that a slot will hold
+  file.for_each_symbol(SymbolTableKind::dynsym, [&](const ElfSymbol& symbol) {
+    symbols.push_back(symbol.name);
+    if (symbol.type != STT_GNU_IFUNC || symbol.section_index == SHN_UNDEF) return;
+    std::string_view& known = choosers.try_emplace(symbol.value, symbol.name).first->second;
+    if (known.starts_with('_') && !symbol.name.starts_with('_')) known = symbol.name;
+  });
   SlotNames slots;
   for (const char* name : {".rela.plt", ".rela.dyn"}) {
     const auto relocations = file.find_section(name);
@@ -188,8 +193,12 @@ SlotNames slot_names(const ElfFile& file, const ReadLimits& limits) {
       const auto entry = *load<Elf64_Rela>(relocations->data, at);
       const auto type = ELF64_R_TYPE(entry.r_info);
       const std::uint64_t symbol = ELF64_R_SYM(entry.r_info);
-      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
       if (slots.size() >= max_slots) return {};
+      if (type == R_X86_64_IRELATIVE) {
+        const auto chooser = choosers.find(static_cast<std::uint64_t>(entry.r_addend));
+        if (chooser != choosers.end()) slots.emplace(entry.r_offset, chooser->second);
+      }
+      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
       if (symbol < symbols.size() && !symbols[symbol].empty()) slots.emplace(entry.r_offset, symbols[symbol]);
     }
   }

@@ -5,9 +5,11 @@
 
 #include "elf/elf_file.hpp"
 #include "symbol/demangle.hpp"
+#include "symbol/start_functions.hpp"
 #include "symbol/symbol_table.hpp"
 
-// Any bytes make a table whose every answer covers the address that was asked for.
+// Any bytes make a table whose every answer covers the address that was asked for, and may be start
+// functions.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;
   const auto file = ElfFile::parse(std::as_bytes(std::span(data, size)));
@@ -24,5 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check(symbol.value + symbol.size);
   });
   check(file->entry());
+  const StartFunctions starts(*file, "libc.so.6");
+  for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{64}, ~file->entry()})
+    (void)starts.name_of(*file, file->entry(), file->entry() + size);
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "symbol/symbol_table.hpp"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -7,9 +8,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <set>
 
 #include "base/mapped_region.hpp"
 #include "base/unique_fd.hpp"
@@ -295,6 +298,22 @@ TEST_F(OwnSymbols, NamesLinkageTableStubs) {
   }
   // libc and libstdc++ are shared, so this program calls through many stubs.
   EXPECT_GT(stubs, 10U);
+}
+
+// The C library calls the functions that it chooses at run time through stubs, whose slots no symbol names.
+TEST(SymbolTable, NamesStubsOfFunctionsThatAreChosenAtRunTime) {
+  Dl_info info{};
+  ASSERT_NE(::dladdr(reinterpret_cast<const void*>(&::strtol), &info), 0);
+  const UniqueFd fd(::open(info.dli_fname, O_RDONLY | O_CLOEXEC));
+  const Result<MappedRegion> region = MappedRegion::map_file(fd.get());
+  ASSERT_TRUE(region.ok());
+  const ElfFile elf = ElfFile::parse(region->bytes()).value();
+  const SymbolTable table = SymbolTable::build(elf).value();
+  const auto stubs = elf.find_section(".plt");
+  if (!stubs) GTEST_SKIP() << info.dli_fname << " has no linkage table";
+  std::set<std::string> names;
+  for (std::uint64_t at = 0; at < stubs->size; at += 16) names.insert(name_at(table, stubs->vaddr + at));
+  EXPECT_TRUE(names.contains("strnlen@plt") || names.contains("strchr@plt") || names.contains("memcpy@plt"));
 }
 
 TEST(SymbolTable, RefusesMoreSymbolsThanMemoryHolds) {

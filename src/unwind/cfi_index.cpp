@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string_view>
 
+#include "base/turns.hpp"
 #include "unwind/cfi_program.hpp"
 #include "unwind/unwind_table.hpp"
 
@@ -59,6 +61,21 @@ std::uint64_t CodeRanges::bytes() const {
   return sum;
 }
 
+CfiSection eh_frame_section(const ElfFile& file) {
+  CfiSection section{.kind = CfiSection::Kind::eh_frame, .architecture = file.architecture()};
+  const auto range = file.find_eh_frame();
+  if (!range) return section;
+  const auto address_of = [&](std::string_view name) {
+    const auto found = file.find_section(name);
+    return found ? found->vaddr : 0;
+  };
+  section.data = range->data;
+  section.vaddr = range->vaddr;
+  section.text_base = address_of(".text");
+  section.data_base = address_of(".got");
+  return section;
+}
+
 CfiIndex::CfiIndex(const CfiSection& section, const CodeRanges& code, UnwindTableCounters& counters,
                    const ReadLimits& limits)
     : section_(section), base_(code.begin()) {
@@ -77,6 +94,7 @@ void CfiIndex::collect_cies(UnwindTableCounters& counters, std::size_t max_cies)
   // A terminator in the middle is left by linkers that merged sections: what follows is as good.
   while (const auto record = read_cfi_record(section_, offset)) {
     offset = record->next_offset;
+    rest_point_among_many();
     if (record->kind != CfiRecord::Kind::cie) continue;
     if (cies_.size() >= max_cies) {
       ++counters.unread;
@@ -99,6 +117,7 @@ void CfiIndex::collect_fdes(const CodeRanges& code, UnwindTableCounters& counter
   std::uint64_t offset = 0;
   while (const auto record = read_cfi_record(section_, offset)) {
     offset = record->next_offset;
+    rest_point_among_many();
     if (record->kind != CfiRecord::Kind::fde) continue;
     const auto fde = read_entry(*record);
     if (!fde) {
@@ -129,7 +148,7 @@ std::optional<Fde> CfiIndex::read_entry(const CfiRecord& record) const {
 }
 
 std::optional<Fde> CfiIndex::fde(std::size_t index) const {
-  const auto record = read_cfi_record(section_, keys_[index] & std::numeric_limits<std::uint32_t>::max());
+  const auto record = read_cfi_record(section_, offset_of(index));
   if (!record) return std::nullopt;
   return read_entry(*record);
 }

@@ -33,6 +33,9 @@ class CodeRanges {
   std::uint64_t end_ = 0;  // at most 4 GiB after begin: what is farther is not indexed
 };
 
+// The .eh_frame of a file; without bytes when it has none.
+[[nodiscard]] CfiSection eh_frame_section(const ElfFile& file);
+
 // The FDEs of one section in the order of the code that they describe. CIEs are parsed and executed once
 // each.
 class CfiIndex {
@@ -45,7 +48,11 @@ class CfiIndex {
   [[nodiscard]] const CfiSection& section() const { return section_; }
   [[nodiscard]] std::size_t size() const { return keys_.size(); }
   [[nodiscard]] std::uint64_t begin_of(std::size_t index) const { return base_ + (keys_[index] >> 32); }
+  [[nodiscard]] std::uint64_t offset_of(std::size_t index) const { return keys_[index] & 0xffffffffU; }
   [[nodiscard]] std::optional<Fde> fde(std::size_t index) const;
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return keys_.capacity() * sizeof keys_[0] + cies_.capacity() * sizeof(Cie);
+  }
 
  private:
   void collect_cies(UnwindTableCounters& counters, std::size_t max_cies);

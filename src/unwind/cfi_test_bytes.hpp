@@ -116,16 +116,19 @@ class EhFrame {
   CfiBytes data_;
 };
 
-// A minimal ELF image: one executable segment and, as sections, .eh_frame, .debug_frame and .gopclntab.
+// A minimal ELF image: one executable segment, .eh_frame_hdr as another and, as sections, .eh_frame,
+// .debug_frame and .gopclntab.
 class TestElf {
  public:
   static constexpr std::uint64_t kEhFrameAddress = 0x100000;
+  static constexpr std::uint64_t kHeaderAddress = 0xf0000;
 
   TestElf(const CfiBytes& eh_frame, const CfiBytes& debug_frame, std::uint16_t machine = EM_X86_64,
           std::uint64_t code_begin = 0x1000, std::uint64_t code_size = 0x80000000,
-          const CfiBytes& go_table = {}) {
+          const CfiBytes& go_table = {}, const CfiBytes& eh_frame_hdr = {}) {
     constexpr char names[] = "\0.eh_frame\0.debug_frame\0.names\0.gopclntab";
-    const std::size_t eh_at = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr);
+    const std::size_t hdr_at = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+    const std::size_t eh_at = hdr_at + eh_frame_hdr.size();
     const std::size_t debug_at = eh_at + eh_frame.size();
     const std::size_t go_at = debug_at + debug_frame.size();
     const std::size_t names_at = go_at + go_table.size();
@@ -142,7 +145,7 @@ class TestElf {
     header.e_shoff = sections_at;
     header.e_ehsize = sizeof header;
     header.e_phentsize = sizeof(Elf64_Phdr);
-    header.e_phnum = 1;
+    header.e_phnum = 2;
     header.e_shentsize = sizeof(Elf64_Shdr);
     header.e_shnum = 5;
     header.e_shstrndx = 3;
@@ -153,6 +156,13 @@ class TestElf {
     segment.p_memsz = code_size;
     add(&header, sizeof header);
     add(&segment, sizeof segment);
+    segment = {};
+    segment.p_type = PT_GNU_EH_FRAME;
+    segment.p_offset = hdr_at;
+    segment.p_vaddr = kHeaderAddress;
+    segment.p_filesz = eh_frame_hdr.size();
+    add(&segment, sizeof segment);
+    add(eh_frame_hdr.bytes().data(), eh_frame_hdr.size());
     add(eh_frame.bytes().data(), eh_frame.size());
     add(debug_frame.bytes().data(), debug_frame.size());
     add(go_table.bytes().data(), go_table.size());

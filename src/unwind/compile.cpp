@@ -19,28 +19,16 @@ constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 // Measured over the files of a Debian system: 5.4 to 6.4 bytes of .eh_frame give a row.
 constexpr std::size_t kBytesPerRow = 5;
 
-std::uint64_t section_address(const ElfFile& file, std::string_view name) {
-  const auto section = file.find_section(name);
-  return section ? section->vaddr : 0;
-}
-
 // Rows of 4 bytes: up to half of what a file may take beyond those that its size lets expect.
 std::size_t max_rows(std::size_t expected_rows, const ReadLimits& limits) {
   return std::max(expected_rows, limits.count(sizeof(ddprof_unwind_row), 2));
 }
 
 CfiSection eh_frame_of(const ElfFile& file, const ReadLimits& limits, UnwindTableCounters& counters) {
-  CfiSection section{.kind = CfiSection::Kind::eh_frame, .architecture = file.architecture()};
-  const auto range = file.find_eh_frame();
-  if (!range) return section;
-  if (range->data.size() > limits.bytes()) {
-    ++counters.unread;
-    return section;
-  }
-  section.data = range->data;
-  section.vaddr = range->vaddr;
-  section.text_base = section_address(file, ".text");
-  section.data_base = section_address(file, ".got");
+  CfiSection section = eh_frame_section(file);
+  if (section.data.size() <= limits.bytes()) return section;
+  ++counters.unread;
+  section.data = {};
   return section;
 }
 

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "elf/elf_file.hpp"
+#include "elf/read_limits.hpp"
+#include "unwind/cfi_index.hpp"
+
+namespace ddprof {
+
+// The code of one function, or of a part that the compiler moved away from the rest (".cold").
+struct FunctionRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Where the functions of a file begin and end by its .eh_frame, which stripped files have too. Only what a
+// question needs is read: the sorted table of .eh_frame_hdr leads to the entry. A file without that table
+// is indexed once. The image must outlive this.
+class FunctionRanges {
+ public:
+  explicit FunctionRanges(const ElfFile& file, const ReadLimits& limits = {});
+
+  // The one that covers this address.
+  [[nodiscard]] std::optional<FunctionRange> find(std::uint64_t elf_address) const;
+  [[nodiscard]] std::size_t memory_bytes() const { return index_ ? index_->memory_bytes() : 0; }
+
+ private:
+  [[nodiscard]] std::optional<std::uint64_t> offset_by_table(std::uint64_t elf_address) const;
+  [[nodiscard]] std::optional<std::uint64_t> offset_by_index(std::uint64_t elf_address) const;
+  [[nodiscard]] std::optional<FunctionRange> range_at(std::uint64_t offset) const;
+
+  CfiSection section_;
+  std::uint64_t table_base_ = 0;  // what the numbers of the table are relative to
+  std::span<const std::byte> table_;
+  std::unique_ptr<const CfiIndex> index_;  // without a table
+};
+
+}  // namespace ddprof
