@@ -32,9 +32,10 @@ def run(*command, columns=100, check=True, **variables):
 
 def shape(text):
     """The skeleton of an output: headings without their numbers, rows of tables as one, the first words of a summary."""
-    lines, in_notes = [], False
+    lines, in_notes, in_headline = [], False, False
     for line in text.splitlines():
         in_notes = line == "Notes" or in_notes and not line.startswith("$ ")
+        in_headline = re.match(r"\d+ % of ", line) or in_headline and line and not line.startswith(" ")
         if line.startswith("$ "):
             kind = line
         elif in_notes and line != "Notes" or not line or line.startswith("What was missed"):
@@ -47,12 +48,15 @@ def shape(text):
             continue  # time that no sample caught, where there was some
         elif "%" in line and not line.startswith("  target"):
             kind = "row"
+        elif in_headline:
+            continue  # its second line: on a busy machine there are few samples, and it says so
         elif re.match(r"  [a-z]+ ", line):
             kind = line.split()[0]
         elif line.startswith((" ", "served")):
             continue  # a second line of something; what the example itself prints
         else:
             kind = re.sub(r"\S*\d\S*", "0", line)
+            kind = re.sub(r" +", " ", re.sub(r"\b0 +[mun]s\b", "0 s", kind))  # less than a second where the machine is busy
         if not lines or kind != lines[-1]:
             lines.append(kind)
     return lines
