@@ -317,7 +317,7 @@ class Decoder {
     if ((form & kRel32) != 0) return read_signed<std::int32_t>(constant_);
     if ((form & kImm16) != 0 && !read_signed<std::int16_t>(constant_)) return false;
     if ((form & kImm32) != 0) {
-      const bool is_short = has_66_ && !is_wide() && encoding_ == Encoding::legacy;
+      const bool is_short = has_66_ && !is_wide();
       if (is_short ? !read_signed<std::int16_t>(constant_) : !read_signed<std::int32_t>(constant_))
         return false;
     }
@@ -382,9 +382,7 @@ class Decoder {
     if (!is_memory_) write(rm_);
   }
   // Without REX the numbers 4 to 7 of a byte register are the second bytes of 0 to 3.
-  [[nodiscard]] unsigned byte_register(unsigned reg) const {
-    return rex_ == 0 && reg >= 4 && reg < 8 ? reg - 4 : reg;
-  }
+  [[nodiscard]] unsigned byte_register(unsigned reg) const { return rex_ == 0 && reg >= 4 ? reg - 4 : reg; }
   void write_byte_rm() {
     if (!is_memory_) write(byte_register(rm_));
   }
