@@ -48,7 +48,7 @@ CodeWalk::Value CodeWalk::Value::plus(std::int64_t offset) const {
 }
 
 CodeWalk::State::State() {
-  for (std::uint8_t reg = 0; reg < x86_64::kRegisters; ++reg) registers[reg] = {reg};
+  for (std::uint8_t reg = 0; Value & value : registers) value = {reg++};
 }
 
 CodeWalk::Value CodeWalk::State::load(const Value& address) const {
@@ -135,20 +135,7 @@ void CodeWalk::branch_to(std::uint64_t pc, const State& state) {
     has_unknown_end_ = true;
 }
 
-void CodeWalk::lose_stack_pointer(std::uint64_t pc, State& state) {
-  auto known = std::find(unknown_stacks_.begin(), unknown_stacks_.end(), pc);
-  if (known == unknown_stacks_.end()) {
-    if (unknown_stacks_.size() == kMaxUnknownStacks) {
-      state.registers[kRsp] = {};
-      return;
-    }
-    unknown_stacks_.push_back(pc);
-    known = unknown_stacks_.end() - 1;
-  }
-  state.registers[kRsp] = {static_cast<std::uint8_t>(kFirstUnknownStack + (known - unknown_stacks_.begin()))};
-}
-
-void CodeWalk::apply(const Instruction& instruction, std::uint64_t pc, State& state) {
+void CodeWalk::apply(const Instruction& instruction, State& state) {
   auto& registers = state.registers;
   const Value before = registers[kRsp];
   const auto value_of = [&](std::uint8_t reg) { return reg == kNoRegister ? Value{} : registers[reg]; };
@@ -194,7 +181,8 @@ void CodeWalk::apply(const Instruction& instruction, std::uint64_t pc, State& st
   }
   for (unsigned writes = instruction.writes; writes != 0; writes &= writes - 1)
     registers[static_cast<std::size_t>(std::countr_zero(writes))] = {};
-  if (!registers[kRsp].is_known()) lose_stack_pointer(pc, state);
+  if (!registers[kRsp].is_known() && next_unknown_stack_ != kUnknown)
+    registers[kRsp] = {next_unknown_stack_++};
   // Not `add`: it also releases the arguments of a call, before a jump through a table.
   if (registers[kRsp] != before) {
     const bool pops = instruction.effect == Effect::pop && instruction.to != kNoRegister;
@@ -261,7 +249,7 @@ void CodeWalk::follow(std::uint64_t pc, State& state) {
     const std::uint8_t compared = state.compared_with_sp;
     switch (instruction->flow) {
       case Flow::next:
-        apply(*instruction, pc, state);
+        apply(*instruction, state);
         break;
       case Flow::call:
         if (instruction->target && !may_return(target, 0)) return;
@@ -275,7 +263,7 @@ void CodeWalk::follow(std::uint64_t pc, State& state) {
         }
         break;
       case Flow::branch: {
-        apply(*instruction, pc, state);
+        apply(*instruction, state);
         branch_to(target, state);
         // A loop that touches the stack page by page until the stack pointer has reached a limit.
         if (compared != kNoRegister && state.registers[compared].is_known())
@@ -453,7 +441,7 @@ CodeRow CodeWalk::find(std::uint64_t pc) {
   pending_.clear();
   returns_found_.clear();
   visited_.clear();
-  unknown_stacks_.clear();
+  next_unknown_stack_ = kFirstUnknownStack;
   instructions_ = 0;
   limit_ = kMaxInstructions;
   callee_instructions_ = 0;

@@ -101,7 +101,6 @@ class CodeWalk {
   static constexpr std::uint8_t kUnknown = 0xff;
   // Bases from here on: stack pointers that cannot be computed (aligned, alloca), one for each instruction.
   static constexpr std::uint8_t kFirstUnknownStack = x86_64::kRegisters;
-  static constexpr std::size_t kMaxUnknownStacks = 8;
 
   struct Slot {
     std::uint8_t base = kUnknown;
@@ -136,8 +135,7 @@ class CodeWalk {
   };
 
   void follow(std::uint64_t pc, State& state);
-  void apply(const x86_64::Instruction& instruction, std::uint64_t pc, State& state);
-  void lose_stack_pointer(std::uint64_t pc, State& state);
+  void apply(const x86_64::Instruction& instruction, State& state);
   [[nodiscard]] static bool is_in_frame(const Value& value, const Value& sp);
   void note_return(const State& state, bool is_certain);
   void branch_to(std::uint64_t pc, const State& state);
@@ -161,7 +159,7 @@ class CodeWalk {
   std::vector<Path> pending_;
   std::vector<Return> returns_found_;
   AddressSet visited_;
-  std::vector<std::uint64_t> unknown_stacks_;
+  std::uint8_t next_unknown_stack_ = kFirstUnknownStack;
   unsigned instructions_ = 0;
   unsigned callee_instructions_ = 0;  // of called functions
   unsigned limit_ = kMaxInstructions;

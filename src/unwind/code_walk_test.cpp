@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <utility>
 #include <vector>
 
 namespace ddprof {
@@ -16,6 +17,7 @@ struct Piece {
   Piece(std::initializer_list<unsigned> values) {  // NOLINT: reads as code
     for (const unsigned byte : values) bytes.push_back(static_cast<std::byte>(byte));
   }
+  explicit Piece(std::vector<std::byte> code) : bytes(std::move(code)) {}
   std::vector<std::byte> bytes;
 };
 
@@ -274,6 +276,244 @@ TEST(CodeWalk, RefusesWhatARuleCannotSay) {
   // rbp is saved in the red zone, where a rule takes it for popped
   const Snippet code{kNothing, {0x48, 0x8b, 0x6c, 0x24, 0xf8}, kReturn};
   EXPECT_EQ(code.row(0).outcome, Outcome::not_expressible);
+}
+
+// What a rule gives no sign of: whether a path gave all registers back. The second path, at a distance of
+// `skipped` bytes, loses rbx and removes another frame. It is believed as much as a first one that lost one.
+const Piece kLoseRbx{0xbb, 0, 0, 0, 0};
+Piece branch_over(unsigned skipped) { return {0x74, skipped}; }
+
+TEST(CodeWalk, TellsNeighbouringWordsApart) {
+  const Snippet pushed{kPushRbx, kPushRbp,  branch_over(3), kPopRbp,  kPopRbx,
+                       kReturn,  kAddRsp24, kAddRsp24,      kLoseRbx, kReturn};
+  expect_code_rule(pushed.row(0), DDPROF_CFA_SP, 8);
+  const Snippet moved{{0x48, 0x89, 0x6c, 0x24, 0xf0},  // mov %rbp,-16(%rsp)
+                      {0x48, 0x89, 0x5c, 0x24, 0xf8},  // mov %rbx,-8(%rsp)
+                      branch_over(11),
+                      {0x48, 0x8b, 0x5c, 0x24, 0xf8},
+                      {0x48, 0x8b, 0x6c, 0x24, 0xf0},
+                      kReturn,
+                      kAddRsp24,
+                      kLoseRbx,
+                      kReturn};
+  expect_code_rule(moved.row(0), DDPROF_CFA_SP, 8);
+  const Snippet shifted{{0x48, 0x89, 0x5c, 0x24, 0xf0},  // mov %rbx,-16(%rsp)
+                        branch_over(6),
+                        {0x48, 0x8b, 0x5c, 0x24, 0xf4},  // mov -12(%rsp),%rbx: half of it
+                        kReturn,
+                        kAddRsp24,
+                        kLoseRbx,
+                        kReturn};
+  EXPECT_EQ(shifted.row(0).outcome, Outcome::contradiction);
+}
+
+TEST(CodeWalk, ForgetsWordsThatAreOverwritten) {
+  const Snippet code{kPushRbp, {0x48, 0x89, 0x04, 0x24} /* mov %rax,(%rsp) */, kPopRbp, kReturn};
+  EXPECT_EQ(code.row(0).outcome, Outcome::not_expressible);
+}
+
+TEST(CodeWalk, KeepsSavedRegistersAmongManyWords) {
+  const Piece thirty_pushes(std::vector<std::byte>(30, std::byte{0x50}));  // push %rax
+  const Piece remove_thirty{0x48, 0x81, 0xc4, 0xf0, 0, 0, 0};
+  expect_code_rule((Snippet{kPushRbp, thirty_pushes, remove_thirty, kPopRbp, kReturn}).row(0), DDPROF_CFA_SP,
+                   8);
+  expect_code_rule((Snippet{thirty_pushes, kPushRbp, kPopRbp, remove_thirty, kReturn}).row(0), DDPROF_CFA_SP,
+                   8);
+}
+
+TEST(CodeWalk, CallsMayWriteBelowTheStackPointerOnly) {
+  const Snippet code{kPushRbx, {0xff, 0xd0}, branch_over(2), kPopRbx, kReturn, kAddRsp24, kLoseRbx, kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  const Snippet below{{0x48, 0x89, 0x5c, 0x24, 0xf8},  // mov %rbx,-8(%rsp)
+                      {0xff, 0xd0},
+                      branch_over(6),
+                      {0x48, 0x8b, 0x5c, 0x24, 0xf8},
+                      kReturn,
+                      kAddRsp24,
+                      kLoseRbx,
+                      kReturn};
+  EXPECT_EQ(below.row(0).outcome, Outcome::contradiction);
+}
+
+TEST(CodeWalk, DoesNotBelieveRegistersFromElsewhere) {
+  const Snippet code{branch_over(4), {0x48, 0x8b, 0x18} /* mov (%rax),%rbx */, kReturn, kAddRsp24, kLoseRbx,
+                     kReturn};
+  EXPECT_EQ(code.row(0).outcome, Outcome::contradiction);
+}
+
+TEST(CodeWalk, ReadsOtherCodeWhenItIsStartedAnew) {
+  const auto first = Piece{0x90, 0x5b, 0xc3}.bytes;  // pop %rbx
+  const auto second = Piece{0x90, 0x90, 0xc3}.bytes;
+  const auto call = Piece{0xe8, 1, 0, 0, 0, 0xc3, 0xc3}.bytes;
+  CodeWalk walk;
+  walk.start({kSnippetStart, first});
+  expect_code_rule(walk.find(kSnippetStart), DDPROF_CFA_SP, 16);
+  walk.start({kSnippetStart, second});
+  expect_code_rule(walk.find(kSnippetStart), DDPROF_CFA_SP, 8);
+  walk.start({2 * kSnippetStart, second});
+  expect_code_rule(walk.find(2 * kSnippetStart), DDPROF_CFA_SP, 8);
+  EXPECT_EQ(walk.find(kSnippetStart).outcome, Outcome::unknown_jump);
+  walk.start({kSnippetStart, std::span(first).first(2)});
+  EXPECT_EQ(walk.find(kSnippetStart).outcome, Outcome::unknown_jump);
+  walk.start({kSnippetStart, first});
+  expect_code_rule(walk.find(kSnippetStart), DDPROF_CFA_SP, 16);
+  NoReturnFunctions named;
+  named.addresses = {kSnippetStart + 6};
+  walk.start({kSnippetStart, call});
+  EXPECT_EQ(walk.find(kSnippetStart).outcome, Outcome::rule);
+  walk.start({kSnippetStart, call}, &named);
+  EXPECT_EQ(walk.find(kSnippetStart).outcome, Outcome::never_returns);
+}
+
+TEST(CodeWalk, KnowsWhenAJumpLeavesTheFunction) {
+  expect_code_rule((Snippet{kLeave, kJumpToRax}).row(0), DDPROF_CFA_FP, 16, DDPROF_FP_AT_CFA, -16);
+  const Snippet popped_elsewhere{{0x8f, 0x45, 0x08} /* pop 8(%rbp) */, kJumpToRax};
+  EXPECT_EQ(popped_elsewhere.row(0).outcome, Outcome::unknown_jump);
+}
+
+TEST(CodeWalk, KnowsTheLoopThatTouchesPagesInBothEncodings) {
+  const Snippet code{{0x48, 0x81, 0xec, 0, 0x10, 0, 0},
+                     {0x49, 0x39, 0xe3},  // cmp %rsp,%r11
+                     {0x75, 0xf4},
+                     {0x48, 0x81, 0xc4, 0, 0, 2, 0},
+                     kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_REGISTER + 11, 0x20008);
+}
+
+TEST(CodeWalk, RefusesFramePointersThatWereNotSavedInTheFrame) {
+  const Piece load_far{0x48, 0x8b, 0x84, 0x24, 0x10, 1, 0, 0};  // mov 0x110(%rsp),%rax
+  for (const Snippet& code : {
+           Snippet{load_far, {0x48, 0x8b, 0x28} /* mov (%rax),%rbp */, {0x48, 0x8d, 0x20}, kReturn},
+           Snippet{kPopRbp, {0x48, 0x83, 0xc5, 1} /* add $1,%rbp */, kReturn},
+           Snippet{{0x48, 0x8b, 0x2c, 0x24} /* mov (%rsp),%rbp: the return address */, kReturn},
+           Snippet{{0x48, 0x8b, 0x28} /* mov (%rax),%rbp */, kReturn},
+           Snippet{{0x48, 0x8b, 0x2c, 0x24}, {0x48, 0x81, 0xc4, 0, 0, 1, 0}, kReturn},  // too far
+       })
+    EXPECT_EQ(code.row(0).outcome, Outcome::not_expressible);
+  expect_code_rule((Snippet{{0x31, 0xed} /* xor %ebp,%ebp */, kReturn}).row(0), DDPROF_CFA_SP, 8);
+}
+
+TEST(CodeWalk, RefusesStackPointersThatARuleCannotSay) {
+  const Piece load_top{0x48, 0x8b, 0x04, 0x24};  // mov (%rsp),%rax
+  for (const Snippet& code : {
+           Snippet{{0x48, 0x8b, 0x20} /* mov (%rax),%rsp */, kReturn},
+           Snippet{{0x48, 0x8b, 0xa4, 0x24, 0, 0, 1, 0} /* mov 0x10000(%rsp),%rsp */, kReturn},
+           Snippet{load_top, {0x48, 0x8d, 0xa0, 0, 0x80, 0, 0} /* lea 0x8000(%rax),%rsp */, kReturn},
+           Snippet{{0x48, 0x8d, 0xa0, 0xff, 0xff, 0xff, 0x7f} /* lea 0x7fffffff(%rax),%rsp */, kReturn},
+       })
+    EXPECT_EQ(code.row(0).outcome, Outcome::not_expressible);
+  for (const Snippet& code : {
+           Snippet{{0x48, 0x83, 0xc4, 0x04} /* add $4,%rsp */, kReturn},
+           Snippet{{0x48, 0x83, 0xe4, 0xf0} /* and $-16,%rsp */, kReturn},
+           Snippet{load_top, {0x48, 0x8b, 0x20} /* mov (%rax),%rsp */, kReturn},
+           Snippet{load_top, load_top, {0x48, 0x8b, 0x00}, {0x48, 0x8d, 0x60, 8}, kReturn},
+       })
+    EXPECT_EQ(code.row(0).outcome, Outcome::unknown_jump);
+  // Below the frame pointer is still above the stack pointer.
+  expect_code_rule((Snippet{{0x48, 0x8d, 0x65, 0xf8} /* lea -8(%rbp),%rsp */, kReturn}).row(0), DDPROF_CFA_FP,
+                   0);
+}
+
+TEST(CodeWalk, StopsAtTwoReturnsThatAgree) {
+  const Snippet code{branch_over(4), branch_over(1), kReturn, kReturn, kNothing, kNothing, kReturn};
+  EXPECT_EQ(code.row(0).instructions, 4U);
+}
+
+TEST(CodeWalk, LooksForASecondReturnOnlySoFar) {
+  std::vector<std::byte> bytes = Piece{0x74, 0x01, 0xc3}.bytes;
+  bytes.resize(1000, std::byte{0x90});
+  CodeWalk walk;
+  walk.start({kSnippetStart, bytes});
+  const CodeRow row = walk.find(kSnippetStart);
+  expect_code_rule(row, DDPROF_CFA_SP, 8);
+  EXPECT_EQ(row.instructions, 202U);
+}
+
+TEST(CodeWalk, KnowsHowFunctionsBegin) {
+  const Piece padding(std::vector<std::byte>(14, std::byte{0x90}));
+  const Piece call{0xff, 0xd0};  // its end is a multiple of 16
+  for (const Snippet& code : {
+           Snippet{padding, call, {0xf3, 0x0f, 0x1e, 0xfa}, kReturn},
+           Snippet{padding, call, kPushRbx, kPopRbx, kReturn},
+           Snippet{padding, call, kSubRsp24, kAddRsp24, kReturn},
+       })
+    EXPECT_EQ(code.row(1).outcome, Outcome::unknown_jump);
+  const Piece push_rax{0x50};
+  const Piece pop_rax{0x58};
+  expect_code_rule((Snippet{padding, call, push_rax, pop_rax, kReturn}).row(1), DDPROF_CFA_SP, 8);
+  expect_code_rule((Snippet{padding, call, kAddRsp24, kReturn}).row(1), DDPROF_CFA_SP, 32);
+  expect_code_rule((Snippet{padding, call, {0x48, 0x8d, 0x65, 0xf8}, kReturn}).row(1), DDPROF_CFA_FP, 0);
+  expect_code_rule((Snippet{padding, kNothing, call, kPushRbx, kPopRbx, kReturn}).row(2), DDPROF_CFA_SP, 8);
+}
+
+const Piece kCallBehindReturn{0xe8, 1, 0, 0, 0};
+
+// Whether a function that calls these instructions goes on.
+bool comes_back_from(std::initializer_list<unsigned> callee) {
+  const auto row = Snippet{kCallBehindReturn, kReturn, Piece(callee)}.row(0);
+  EXPECT_TRUE(row.outcome == Outcome::rule || row.outcome == Outcome::never_returns);
+  return row.outcome == Outcome::rule;
+}
+
+TEST(CodeWalk, KnowsWhichFunctionsReturn) {
+  EXPECT_TRUE(comes_back_from({0x90, 0xc3}));
+  EXPECT_FALSE(comes_back_from({0x90, 0xf4}));
+  EXPECT_TRUE(comes_back_from({0x74, 1, 0xf4, 0xc3}));  // je over hlt
+  EXPECT_FALSE(comes_back_from({0x74, 1, 0xf4, 0xf4}));
+  EXPECT_TRUE(comes_back_from({0xeb, 1, 0xf4, 0xc3}));   // jmp over hlt
+  EXPECT_FALSE(comes_back_from({0xeb, 1, 0xc3, 0xf4}));  // jmp over ret
+  EXPECT_FALSE(comes_back_from({0xeb, 0xfe}));           // jmp to itself
+  EXPECT_TRUE(comes_back_from({0xff, 0xe0}));            // jmp *%rax
+  EXPECT_FALSE(comes_back_from({0xff, 0xd0, 0xf4}));     // call *%rax; hlt
+  EXPECT_TRUE(comes_back_from({0x06}));                  // not an instruction
+  EXPECT_TRUE(comes_back_from({0xe8, 1, 0, 0, 0, 0xc3, 0xc3}));
+  EXPECT_FALSE(comes_back_from({0xe8, 1, 0, 0, 0, 0xc3, 0xf4}));
+}
+
+TEST(CodeWalk, LooksIntoCalledFunctionsOnlySoFar) {
+  const auto outcome_with = [](std::size_t instructions) {
+    const Piece nothing(std::vector<std::byte>(instructions, std::byte{0x90}));
+    return Snippet{kCallBehindReturn, kReturn, nothing, kHlt}.row(0).outcome;
+  };
+  EXPECT_EQ(outcome_with(199), Outcome::never_returns);
+  EXPECT_EQ(outcome_with(200), Outcome::rule);
+}
+
+TEST(CodeWalk, LooksThreeCallsDeep) {
+  const Piece& call = kCallBehindReturn;
+  const Snippet three{call, kReturn, call, kReturn, call, kReturn, kHlt};
+  EXPECT_EQ(three.row(0).outcome, Outcome::never_returns);
+  const Snippet four{call, kReturn, call, kReturn, call, kReturn, call, kReturn, kHlt};
+  EXPECT_EQ(four.row(0).outcome, Outcome::rule);
+  // A call through a slot is one of them.
+  NoReturnFunctions own;
+  own.own_imports = {{0x2000, kSnippetStart + 12}};
+  const Piece stub{0xff, 0x25, 0xf4, 0x0f, 0, 0};
+  const Snippet by_slot{call, kReturn, stub, call, kReturn, kHlt};
+  EXPECT_EQ(by_slot.row(0, &own).outcome, Outcome::never_returns);
+  const Snippet deeper{call, kReturn, stub, call, kReturn, call, kReturn, kHlt};
+  EXPECT_EQ(deeper.row(0, &own).outcome, Outcome::rule);
+}
+
+CodeRow caller_row(const std::vector<std::byte>& bytes, std::uint64_t offset) {
+  CodeWalk walk;
+  walk.start({kSnippetStart, bytes});
+  return walk.find_caller(kSnippetStart + offset);
+}
+
+TEST(CodeWalk, CallersGoOnOnlyIfTheirCallReturns) {
+  const CodeRow ended = caller_row(Piece{0xe8, 1, 0, 0, 0, 0xc3, 0x90, 0xf4}.bytes, 5);
+  EXPECT_EQ(ended.outcome, Outcome::never_returns);
+  EXPECT_EQ(ended.instructions, 2U);
+  expect_code_rule(caller_row(Piece{0xe8, 1, 0, 0, 0, 0xc3, 0xc3}.bytes, 5), DDPROF_CFA_SP, 8);
+  // An indirect call, and a jump to what does not return, say nothing.
+  expect_code_rule(caller_row(Piece{0x90, 0x90, 0x90, 0xff, 0xd0, 0xc3}.bytes, 5), DDPROF_CFA_SP, 8);
+  expect_code_rule(caller_row(Piece{0xe9, 1, 0, 0, 0, 0xc3, 0xf4}.bytes, 5), DDPROF_CFA_SP, 8);
+  expect_code_rule(caller_row(Piece{0xc3}.bytes, 0), DDPROF_CFA_SP, 8);
+  // Another function begins where the call would return to.
+  std::vector<std::byte> bytes(16, std::byte{0x90});
+  for (const unsigned byte : {0x53U, 0x5bU, 0xc3U}) bytes.push_back(static_cast<std::byte>(byte));
+  EXPECT_EQ(caller_row(bytes, 16).outcome, Outcome::unknown_jump);
 }
 
 TEST(CodeWalk, ReadsThroughInstructionsOfAllKinds) {
