@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "symbol/dwarf/dwarf_test_bytes.hpp"
 
@@ -322,6 +323,266 @@ TEST(DebugInfo, GivesALineWithoutANameWhereNoFunctionIs) {
   Question question(image);
   EXPECT_EQ(question.ask({0x1008}), (Told{{0x1008, {"@30"}}}));
   EXPECT_EQ(question.last_file, "/work/start.S");
+}
+
+// A program of one unit with these entries, in the abbreviations of a C program.
+Told ask_c_program(const DwarfBytes& entries, std::vector<std::uint64_t> addresses,
+                   std::string* problem = nullptr) {
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  const Told told = question.ask(std::move(addresses));
+  if (problem != nullptr) *problem = question.problem;
+  return told;
+}
+
+TEST(DebugInfo, AFunctionHasItsFirstAddressAndNotTheOneBehindIt) {
+  DwarfBytes entries = c_root();
+  entries.uleb(2).text("f").u8(1).u64(0x1100).uleb(0x10).u8(0).u8(0);
+  EXPECT_EQ(ask_c_program(entries, {0x1100}), (Told{{0x1100, {"f@0"}}}));
+  EXPECT_EQ(ask_c_program(entries, {0x110f}), (Told{{0x110f, {"f@0"}}}));
+  EXPECT_THAT(ask_c_program(entries, {0x1110}), IsEmpty());
+}
+
+TEST(DebugInfo, AFunctionWithinAnotherIsNoCallOfIt) {
+  DwarfBytes entries = c_root();
+  entries.uleb(2).text("around").u8(1).u64(0x1100).uleb(0x100);
+  entries.uleb(2).text("nested").u8(2).u64(0x1120).uleb(0x10).u8(0);
+  entries.u8(0).u8(0);
+  EXPECT_EQ(ask_c_program(entries, {0x1110, 0x1120}), (Told{{0x1110, {"around@0"}}, {0x1120, {"nested@0"}}}));
+}
+
+// DWARF 2 tells the cold part of a function as a function of its own, after the calls that were inlined
+// there.
+TEST(DebugInfo, AColdPartDoesNotHideTheCallsThatWereInlinedIntoIt) {
+  DwarfBytes entries = c_root();
+  const std::size_t inlined = 11 + entries.size();
+  entries.uleb(4).text("inner").text("");
+  entries.uleb(2).text("outer").u8(7).u64(0x1100).uleb(0x100);
+  entries.uleb(3).u32(inlined).u64(0x1800).u64(0x1810).u8(1).u8(42);
+  entries.u8(0);
+  entries.uleb(2).text("cold").u8(7).u64(0x1800).uleb(0x20).u8(0);
+  entries.u8(0);
+  EXPECT_EQ(ask_c_program(entries, {0x1100, 0x1808, 0x1818}),
+            (Told{{0x1100, {"outer@0"}}, {0x1808, {"inner@0", "outer@42"}}, {0x1818, {"cold@0"}}}));
+}
+
+// Entries that are of no interest, with and without the place of the next one: 5 to 7 are a type, its members
+// and theirs, 8 says where it ends.
+TEST(DebugInfo, PassesOverEntriesOfOtherKindsAndWhatIsInThem) {
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+          .abbreviation(2, T::subprogram, false, A::name, F::string, A::low_pc, F::addr, A::high_pc, F::udata)
+          .abbreviation(5, DwarfTag{0x04}, true, A::name, F::string)
+          .abbreviation(6, DwarfTag{0x28}, true, A::name, F::string)
+          .abbreviation(7, DwarfTag{0x28}, false, A::name, F::string)
+          .abbreviation(8, DwarfTag{0x04}, true, A::name, F::string, A::sibling, F::ref4)
+          .u8(0);
+  DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+  entries.uleb(5).text("type").uleb(6).text("member").uleb(7).text("x").uleb(7).text("y").u8(0);
+  entries.uleb(7).text("z").u8(0);
+  const std::size_t next = 11 + entries.size() + 1 + 7 + 4 + 3;
+  entries.uleb(8).text("jumped").u32(next).list({0x7f, 0x7f, 0x7f});  // of no abbreviation
+  entries.uleb(2).text("f").u64(0x1100).uleb(0x10).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+  Question question(image);
+  EXPECT_EQ(question.ask({0x1100}), (Told{{0x1100, {"f@0"}}}));
+  EXPECT_THAT(question.problem, IsEmpty());
+}
+
+TEST(DebugInfo, AbbreviationsHaveNumbersInAnyOrder) {
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(70, T::subprogram, false, A::name, F::string, A::low_pc, F::addr, A::high_pc,
+                        F::udata)
+          .abbreviation(2, T::name_space, true, A::name, F::string)
+          .abbreviation(9, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+          .abbreviation(1, T::class_type, true, A::name, F::string)
+          .u8(0);
+  DwarfBytes entries = DwarfBytes().uleb(9).u64(0x1000).u32(0x1000);
+  entries.uleb(2).text("space").uleb(1).text("Class");
+  entries.uleb(70).text("f").u64(0x1100).uleb(0x10).u8(0).u8(0).u8(0);
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+  Question question(image);
+  EXPECT_EQ(question.ask({0x1100}), (Told{{0x1100, {"space::Class::f@0"}}}));
+  EXPECT_THAT(question.problem, IsEmpty());
+}
+
+// Functions before, within, between and behind namespaces.
+TEST(DebugInfo, QualifiesNamesByTheScopesAroundThem) {
+  const auto names_in = [](unsigned language) {
+    const auto abbreviations = DwarfBytes()
+                                   .abbreviation(1, kCompileUnit, true, A::language, F::data2, A::low_pc,
+                                                 F::addr, A::high_pc, F::data4)
+                                   .abbreviation(2, T::name_space, true, A::name, F::string)
+                                   .abbreviation(3, T::subprogram, true, A::name, F::string, A::low_pc,
+                                                 F::addr, A::high_pc, F::udata)
+                                   .abbreviation(4, T::lexical_block, true)
+                                   .u8(0);
+    DwarfBytes entries = DwarfBytes().uleb(1).u16(language).u64(0x1000).u32(0x1000);
+    const auto function = [&](const char* name, std::uint64_t address) {
+      entries.uleb(3).text(name).u64(address).uleb(0x10).uleb(4).u8(0).u8(0);
+    };
+    function("f", 0x1100);
+    entries.uleb(2).text("a");
+    function("g", 0x1200);
+    entries.uleb(2).text("b");
+    function("h", 0x1300);
+    entries.u8(0);
+    function("i", 0x1400);
+    entries.u8(0);
+    function("j", 0x1500);
+    entries.uleb(2).text("c");
+    function("k", 0x1600);
+    entries.u8(0).u8(0);
+    DwarfImage image;
+    image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+    std::vector<std::string> names;
+    for (const auto& [address, calls] : Question(image).ask({0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1600}))
+      names.push_back(calls.front().substr(0, calls.front().find('@')));
+    return names;
+  };
+  EXPECT_THAT(names_in(0x04), testing::ElementsAre("f", "a::g", "a::b::h", "a::i", "j", "c::k"));  // C++
+  for (const unsigned language : {0x01U, 0x02U, 0x0cU, 0x16U, 0x1dU, 0x2cU, 0x8001U})
+    EXPECT_THAT(names_in(language), testing::ElementsAre("f", "g", "h", "i", "j", "k"));
+}
+
+TEST(DebugInfo, ScopesThatNoProgramHasAreCutShort) {
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+          .abbreviation(2, T::name_space, true, A::name, F::string)
+          .abbreviation(3, T::subprogram, false, A::name, F::string, A::low_pc, F::addr, A::high_pc, F::udata)
+          .u8(0);
+  const auto name_below = [&](int scopes, const std::string& scope) {
+    DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+    for (int i = 0; i < scopes; ++i) entries.uleb(2).text(scope);
+    entries.uleb(3).text("f").u64(0x1100).uleb(0x10);
+    for (int i = 0; i < scopes + 1; ++i) entries.u8(0);
+    DwarfImage image;
+    image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+    return Question(image).ask({0x1100})[0x1100].at(0);
+  };
+  EXPECT_EQ(name_below(32, "s").size(), 32 * 3 + 3U);
+  EXPECT_EQ(name_below(33, "s").size(), 32 * 3 + 3U);
+  EXPECT_EQ(name_below(1, std::string(4096, 's')).size(), 4096 + 2 + 3U);
+  EXPECT_EQ(name_below(1, std::string(4097, 's')), "f@0");
+}
+
+TEST(DebugInfo, FollowsSixteenOrigins) {
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+          .abbreviation(2, T::subprogram, false, A::abstract_origin, F::ref4)
+          .abbreviation(3, T::subprogram, false, A::name, F::string)
+          .abbreviation(4, T::subprogram, false, A::abstract_origin, F::ref4, A::low_pc, F::addr, A::high_pc,
+                        F::udata)
+          .u8(0);
+  const auto name_after = [&](std::size_t origins) {
+    DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+    std::size_t last = 11 + entries.size();
+    entries.uleb(3).text("origin");
+    for (std::size_t i = 1; i < origins; ++i) {
+      const std::size_t above = std::exchange(last, 11 + entries.size());
+      entries.uleb(2).u32(above);
+    }
+    entries.uleb(4).u32(last).u64(0x1100).uleb(0x10).u8(0);
+    DwarfImage image;
+    image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+    return Question(image).ask({0x1100})[0x1100].at(0);
+  };
+  EXPECT_EQ(name_after(1), "origin@0");
+  EXPECT_EQ(name_after(16), "origin@0");
+  EXPECT_EQ(name_after(17), "@0");
+}
+
+// An entry with one attribute of each form, whose values mean nothing.
+TEST(DebugInfo, ReadsPastEveryForm) {
+  struct Shape {
+    F form;
+    DwarfBytes bytes;
+  };
+  const auto zeros = [](std::size_t count) {
+    DwarfBytes bytes;
+    for (std::size_t i = 0; i < count; ++i) bytes.u8(0x81);
+    return bytes;
+  };
+  std::vector<Shape> shapes;
+  for (const F form : {F::data1, F::flag, F::ref1, F::strx1, F::addrx1}) shapes.push_back({form, zeros(1)});
+  for (const F form : {F::data2, F::ref2, F::strx2, F::addrx2}) shapes.push_back({form, zeros(2)});
+  for (const F form : {F::strx3, F::addrx3}) shapes.push_back({form, zeros(3)});
+  for (const F form : {F::data4, F::ref4, F::ref_sup4, F::strx4, F::addrx4, F::ref_addr, F::sec_offset,
+                       F::strp, F::line_strp, F::strp_sup, F::gnu_ref_alt, F::gnu_strp_alt})
+    shapes.push_back({form, zeros(4)});
+  for (const F form : {F::data8, F::ref8, F::ref_sup8, F::ref_sig8, F::addr})
+    shapes.push_back({form, zeros(8)});
+  shapes.push_back({F::data16, zeros(16)});
+  shapes.push_back({F::flag_present, {}});
+  for (const F form : {F::udata, F::sdata, F::ref_udata, F::strx, F::addrx, F::loclistx, F::rnglistx,
+                       F::gnu_addr_index, F::gnu_str_index})
+    shapes.push_back({form, DwarfBytes().list({0x81, 0x81, 1})});
+  shapes.push_back({F::string, DwarfBytes().text("text")});
+  shapes.push_back({F::block1, DwarfBytes().u8(3).bytes(zeros(3))});
+  shapes.push_back({F::block2, DwarfBytes().u16(3).bytes(zeros(3))});
+  shapes.push_back({F::block4, DwarfBytes().u32(3).bytes(zeros(3))});
+  shapes.push_back({F::block, DwarfBytes().uleb(130).bytes(zeros(130))});
+  shapes.push_back({F::exprloc, DwarfBytes().uleb(130).bytes(zeros(130))});
+  shapes.push_back({F::indirect, DwarfBytes().uleb(static_cast<unsigned>(F::data2)).u16(1)});
+
+  constexpr A kUnknown{0x2fff};
+  for (const Shape& shape : shapes) {
+    const auto abbreviations =
+        DwarfBytes()
+            .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+            .abbreviation(2, DwarfTag{0x34}, false, kUnknown, shape.form, kUnknown, F::data1)  // passed over
+            .abbreviation(3, T::subprogram, false, kUnknown, shape.form, A::name, F::string, A::low_pc,
+                          F::addr, A::high_pc, F::udata)
+            .u8(0);
+    DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+    entries.uleb(2).bytes(shape.bytes).u8(0x7f);
+    entries.uleb(3).bytes(shape.bytes).text("f").u64(0x1100).uleb(0x10).u8(0);
+    DwarfImage image;
+    image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+    Question question(image);
+    EXPECT_EQ(question.ask({0x1100}), (Told{{0x1100, {"f@0"}}})) << static_cast<unsigned>(shape.form);
+    EXPECT_THAT(question.problem, IsEmpty());
+  }
+}
+
+TEST(DebugInfo, ReadsNoFormThatIsNone) {
+  for (const F form : {F{0x2f}, F::indirect}) {
+    const auto abbreviations =
+        DwarfBytes()
+            .abbreviation(1, kCompileUnit, true, A::low_pc, F::addr, A::high_pc, F::data4)
+            .abbreviation(3, T::subprogram, false, A{0x2fff}, form, A::name, F::string, A::low_pc, F::addr,
+                          A::high_pc, F::udata)
+            .u8(0);
+    DwarfBytes entries = DwarfBytes().uleb(1).u64(0x1000).u32(0x1000);
+    // An indirect form may say that it is indirect again, or that its value is in the abbreviation.
+    entries.uleb(3).uleb(static_cast<unsigned>(F::implicit_const)).text("f").u64(0x1100).uleb(0x10).u8(0);
+    DwarfImage image;
+    image.section(".debug_info", DwarfBytes::unit_4(entries)).section(".debug_abbrev", abbreviations);
+    Question question(image);
+    EXPECT_THAT(question.ask({0x1100}), IsEmpty());
+    EXPECT_THAT(question.problem, HasSubstr("cannot be read"));
+  }
+}
+
+TEST(DebugInfo, UnitsMayHaveZerosBetweenThem) {
+  DwarfBytes info;
+  for (const std::uint64_t begin : {0x1000U, 0x2000U}) {
+    DwarfBytes entries = DwarfBytes().uleb(1).u8(0x0c).u64(begin).u32(0x1000);
+    entries.uleb(2).text("f").u8(1).u64(begin).uleb(0x1000).u8(0).u8(0);
+    info.bytes(DwarfBytes::unit_4(entries)).u32(0);
+  }
+  DwarfImage image;
+  image.section(".debug_info", info).section(".debug_abbrev", c_abbreviations());
+  Question question(image);
+  EXPECT_EQ(question.ask({0x1000, 0x2000}), (Told{{0x1000, {"f@0"}}, {0x2000, {"f@0"}}}));
+  EXPECT_THAT(question.problem, IsEmpty());
 }
 
 TEST(DebugInfo, IsNotThereWhenThereAreNoSections) {

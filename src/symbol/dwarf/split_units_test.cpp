@@ -73,6 +73,26 @@ TEST(PackageIndex, SearchesEachSlotOnce) {
   EXPECT_FALSE(budget.is_spent());
 }
 
+// Columns that are not used, as many as there may be.
+TEST(PackageIndex, HasSixteenColumnsAtMostAndNoMoreUnitsThanSlots) {
+  const auto found_with = [](std::uint32_t columns, std::uint32_t units, std::uint32_t slots) {
+    DwarfBytes index = DwarfBytes().u32(5).u32(columns).u32(units).u32(slots);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) index.u64(slot == 1 ? 0x1 : 0);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) index.u32(slot == 1 ? 1 : 0);
+    for (std::uint32_t column = 0; column < columns; ++column) index.u32(column == 0 ? 1 : 99);
+    for (std::uint32_t column = 0; column < columns; ++column) index.u32(7);
+    WorkBudget budget;
+    return find_in_package_index(index.get(), 0x1, budget).has_value();
+  };
+  EXPECT_TRUE(found_with(1, 1, 2));
+  EXPECT_TRUE(found_with(16, 2, 2));
+  EXPECT_FALSE(found_with(17, 1, 2));
+  EXPECT_FALSE(found_with(0, 1, 2));
+  EXPECT_FALSE(found_with(1, 3, 2));
+  EXPECT_FALSE(found_with(1, 0, 2)) << "the row is behind the last one";
+  EXPECT_FALSE(found_with(1, 1, 3)) << "slots are a power of two";
+}
+
 }  // namespace
 
 }  // namespace ddprof

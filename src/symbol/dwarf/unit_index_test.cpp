@@ -22,11 +22,14 @@ DwarfBytes aranges(std::uint32_t unit, std::initializer_list<std::pair<std::uint
   return bytes.with_length();
 }
 
+DwarfBytes plain_roots() {
+  return DwarfBytes().abbreviation(1, DwarfTag{0x11}, false, A::low_pc, F::addr, A::high_pc, F::data4).u8(0);
+}
+
 // The units of addresses, -1 where there is none.
-std::vector<int> units_of(DwarfImage& image, std::initializer_list<std::uint64_t> addresses) {
-  image.section(
-      ".debug_abbrev",
-      DwarfBytes().abbreviation(1, DwarfTag{0x11}, false, A::low_pc, F::addr, A::high_pc, F::data4).u8(0));
+std::vector<int> units_of(DwarfImage& image, std::initializer_list<std::uint64_t> addresses,
+                          const DwarfBytes& abbreviations = plain_roots()) {
+  image.section(".debug_abbrev", abbreviations);
   const ElfFile elf = image.file();
   DwarfProblem problem;
   WorkBudget budget;
@@ -72,6 +75,80 @@ TEST(UnitIndex, LeavesOutWhatTheLinkerThrewAway) {
   DwarfImage image;
   image.section(".debug_info", unit_at(0, 0x2000).bytes(unit_at(~std::uint64_t{0}, 0x2000)));
   EXPECT_EQ(units_of(image, {0x1000, 0x1fff}), (std::vector<int>{-1, -1}));
+}
+
+TEST(UnitIndex, AnEmptyRangeIsNotTheEndOfASet) {
+  DwarfImage image;
+  image.section(".debug_info", unit_at(0x1000, 0x800))
+      .section(".debug_aranges", aranges(0, {{0x1000, 0}, {0, 0x10}, {0x1100, 0x10}}));
+  EXPECT_EQ(units_of(image, {0x1000, 0x1100, 0x110f}), (std::vector<int>{-1, 0, 0}));
+}
+
+TEST(UnitIndex, ReadsAddressesOfFourBytesAndSetsOf64Bits) {
+  const auto narrow =
+      DwarfBytes().u16(2).u32(0).u8(4).u8(0).u32(0).u32(0x1100).u32(0x10).u32(0).u32(0).with_length();
+  DwarfImage first;
+  first.section(".debug_info", unit_at(0x1000, 0x800)).section(".debug_aranges", narrow);
+  EXPECT_EQ(units_of(first, {0x1000, 0x1100, 0x110f, 0x1110}), (std::vector<int>{-1, 0, 0, -1}));
+  const auto wide = DwarfBytes().u16(2).u64(0).u8(8).u8(0).u64(0).u64(0x1100).u64(0x10).u64(0).u64(0);
+  DwarfImage second;
+  second.section(".debug_info", unit_at(0x1000, 0x800))
+      .section(".debug_aranges", DwarfBytes().u32(0xffffffff).u64(wide.size()).bytes(wide));
+  EXPECT_EQ(units_of(second, {0x1000, 0x1100, 0x110f, 0x1110}), (std::vector<int>{-1, 0, 0, -1}));
+}
+
+TEST(UnitIndex, LeavesOutSetsThatMakeNoSense) {
+  const auto set_with = [](unsigned unit, unsigned size, unsigned segment) {
+    return DwarfBytes()
+        .u16(2)
+        .u32(unit)
+        .u8(size)
+        .u8(segment)
+        .u32(0)
+        .u64(0x1900)
+        .u64(0x10)
+        .u64(0)
+        .u64(0)
+        .with_length();
+  };
+  for (const DwarfBytes& set :
+       {set_with(7, 8, 0), set_with(0, 2, 0), set_with(0, 8, 1), set_with(999, 8, 0)}) {
+    DwarfImage image;
+    image.section(".debug_info", unit_at(0x1000, 0x800)).section(".debug_aranges", set);
+    EXPECT_EQ(units_of(image, {0x1000, 0x17ff, 0x1900}), (std::vector<int>{0, 0, -1}))
+        << "as the unit says itself";
+  }
+}
+
+// Assembler has no functions in its debug information, and old compilers tell only where a unit begins.
+TEST(UnitIndex, TakesTheLinesOfUnitsThatDoNotSayWhereTheyEnd) {
+  const auto header = DwarfBytes()
+                          .list({1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1})
+                          .u8(0)
+                          .text("a.S")
+                          .list({0, 0, 0})
+                          .u8(0);
+  DwarfBytes program;
+  for (const std::uint64_t begin : {0x1100U, 0x1200U})
+    program.list({0, 9, 2}).u64(begin).list({1, 2, 8, 1, 2, 8, 0, 1, 1});  // two rows of 8 bytes
+  DwarfImage image;
+  image.section(".debug_info", DwarfBytes::unit_4(DwarfBytes().uleb(1).u64(0x1000).u32(0)))
+      .section(".debug_line",
+               DwarfBytes().u16(2).u32(header.size()).bytes(header).bytes(program).with_length());
+  const auto abbreviations =
+      DwarfBytes().abbreviation(1, DwarfTag{0x11}, false, A::low_pc, F::addr, A::stmt_list, F::data4).u8(0);
+  EXPECT_EQ(units_of(image, {0x1000, 0x10ff, 0x1100, 0x110f, 0x1110, 0x1200, 0x120f, 0x1210}, abbreviations),
+            (std::vector<int>{-1, -1, 0, 0, -1, 0, 0, -1}));
+}
+
+TEST(UnitIndex, WhatDwzMovedOutOfUnitsHasNoCode) {
+  DwarfImage image;
+  image.section(".debug_info", unit_at(0x1000, 0x10));
+  const auto abbreviations =
+      DwarfBytes()
+          .abbreviation(1, DwarfTag::partial_unit, false, A::low_pc, F::addr, A::high_pc, F::data4)
+          .u8(0);
+  EXPECT_EQ(units_of(image, {0x1000}, abbreviations), (std::vector<int>{-1}));
 }
 
 }  // namespace
