@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace ddprof {
 namespace {
@@ -77,6 +79,68 @@ TEST(KernelSymbols, TheLastFunctionBeforeAModuleIsShort) {
   EXPECT_EQ(name_at(symbols, 0xffffffff810fffff), "first");
   EXPECT_EQ(name_at(symbols, 0xffffffff81100fff), "last");
   EXPECT_EQ(name_at(symbols, 0xffffffff811fffff), "");
+}
+
+TEST(KernelSymbols, OfSeveralNamesCodeComesFirstAndThenTheAlphabet) {
+  const KernelSymbols symbols = KernelSymbols::parse(
+      "ffffffff81000000 D data\n"
+      "ffffffff81000000 T b\n"
+      "ffffffff81000000 W a\n"
+      "ffffffff81000000 t c\n"
+      "ffffffff81000100 w weak\n"
+      "ffffffff81000100 R more_data\n");
+  EXPECT_EQ(name_at(symbols, 0xffffffff81000000), "a");
+  EXPECT_EQ(name_at(symbols, 0xffffffff81000100), "weak");
+}
+
+TEST(KernelSymbols, NoFunctionIsLargerThanAMebibyte) {
+  const KernelSymbols symbols = KernelSymbols::parse("ffffffff81000000 T first\nffffffff81200000 T last\n");
+  EXPECT_EQ(name_at(symbols, 0xffffffff810fffff), "first");
+  EXPECT_EQ(name_at(symbols, 0xffffffff81100000), "");
+  EXPECT_EQ(name_at(symbols, 0xffffffff8120ffff), "last");
+  EXPECT_EQ(name_at(symbols, 0xffffffff81210000), "");
+}
+
+TEST(KernelSymbols, ALineHasAnAddressATypeAndAName) {
+  EXPECT_FALSE(KernelSymbols::parse("ffffffff81000000 T x").empty());
+  for (const char* line :
+       {"ffffffff81000000 T ", "ffffffff81000000 Tx", "ffffffff81000000-T x", "ffffffff81000000 T\tx",
+        "ffffffff81000000 T \t[module]", "x T name", "7fffffff81000000 T x"})
+    EXPECT_TRUE(KernelSymbols::parse(line).empty()) << line;
+}
+
+MappedRegion mapped_copy_of(std::span<const std::byte> bytes) {
+  auto region = MappedRegion::map_anonymous_shared(bytes.size()).value();
+  std::copy(bytes.begin(), bytes.end(), region.data());
+  return region;
+}
+
+TEST(KernelSymbols, AnImageHasTheSymbolsOfTheKernelButNotOfModules) {
+  const std::vector<std::byte> image = KernelSymbols::parse(kText).image("this kernel");
+  const auto again = KernelSymbols::from_image(mapped_copy_of(image), "this kernel");
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(name_at(*again, 0xffffffff810001ff), "first");
+  EXPECT_EQ(name_at(*again, 0xffffffff81000200), "second");
+  EXPECT_EQ(name_at(*again, 0xffffffffc0a01050), "");
+  EXPECT_FALSE(KernelSymbols::from_image(mapped_copy_of(image), "another kernel").ok());
+}
+
+TEST(KernelSymbols, AnImageThatIsNotAsItWasMadeIsRefused) {
+  const std::vector<std::byte> image = KernelSymbols::parse(kText).image("this kernel");
+  const auto is_taken = [](std::vector<std::byte> bytes) {
+    return KernelSymbols::from_image(mapped_copy_of(bytes), "this kernel").ok();
+  };
+  ASSERT_TRUE(is_taken(image));
+  for (std::size_t size = 1; size < image.size(); ++size)
+    ASSERT_FALSE(
+        is_taken(std::vector<std::byte>(image.begin(), image.begin() + static_cast<std::ptrdiff_t>(size))))
+        << size;
+  std::vector<std::byte> longer = image;
+  longer.push_back({});
+  EXPECT_FALSE(is_taken(longer));
+  std::vector<std::byte> renamed = image;
+  renamed[0] = std::byte{'x'};
+  EXPECT_FALSE(is_taken(renamed));
 }
 
 }  // namespace

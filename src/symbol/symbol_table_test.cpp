@@ -167,6 +167,23 @@ TEST(SymbolTable, GivesOverlappingCodeToTheInnermostSymbol) {
   EXPECT_EQ(outer->size, 0x100U);
 }
 
+TEST(SymbolTable, ASymbolBehindTheCodeIsNone) {
+  EXPECT_TRUE(table_of({{"behind", 0x2000, 0x10}, {"before", 0xfff, 0x10}}).empty());
+}
+
+TEST(SymbolTable, AnUnsizedSymbolMayBeginWhereASizedOneEnds) {
+  const SymbolTable table = table_of({{"sized", 0x1000, 0x10}, {"open", 0x1010, 0, STT_NOTYPE}});
+  EXPECT_EQ(name_at(table, 0x100f), "sized");
+  EXPECT_EQ(name_at(table, 0x1010), "open");
+}
+
+TEST(SymbolTable, UnsizedAliasesShareTheRoomUpToTheNext) {
+  const SymbolTable table =
+      table_of({{"b", 0x1000, 0, STT_NOTYPE}, {"a", 0x1000, 0, STT_NOTYPE}, {"next", 0x1020, 0, STT_NOTYPE}});
+  EXPECT_EQ(name_at(table, 0x101f), "a");
+  EXPECT_EQ(name_at(table, 0x1020), "next");
+}
+
 // This very program, read from its file.
 class OwnSymbols : public testing::Test {
  protected:
