@@ -97,24 +97,85 @@ TEST_F(EventSlotsTest, StillKnowsTheRecordsOfRetiredEvents) {
   EXPECT_EQ(slots_.find_live_task_fd(), -1);
 }
 
-TEST_F(EventSlotsTest, TotalsHoldWhatRetiredEventsCounted) {
-  perf_event_attr attr{};
-  attr.size = sizeof attr;
-  attr.type = PERF_TYPE_SOFTWARE;
-  attr.config = PERF_COUNT_SW_TASK_CLOCK;
-  attr.exclude_kernel = 1;
-  auto fd = open_perf_event(attr, 0, -1, "task clock");
-  ASSERT_TRUE(fd.ok()) << fd.error().message;
-  const int clock = fd->get();
-  ASSERT_TRUE(
-      slots_.add({.fd = std::move(fd).value(), .event = 0, .tid = kParent, .role = SlotRole::counting}).ok());
-  const auto counted = [&] { return slots_.total(0, SlotRole::counting); };
-  while (counted() < 1'000'000) {
+// The CPU time of this thread.
+class ClockSlots : public EventSlotsTest {
+ protected:
+  void SetUp() override {
+    EventSlotsTest::SetUp();
+    if (IsSkipped()) return;
+    perf_event_attr attr{};
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_TASK_CLOCK;
+    attr.exclude_kernel = 1;
+    auto fd = open_perf_event(attr, 0, -1, "task clock");
+    ASSERT_TRUE(fd.ok()) << fd.error().message;
+    clock_ = fd->get();
+    ASSERT_TRUE(
+        slots_.add({.fd = std::move(fd).value(), .event = 0, .tid = kParent, .role = SlotRole::counting})
+            .ok());
   }
-  ASSERT_EQ(::ioctl(clock, PERF_EVENT_IOC_DISABLE, 0), 0);
+  [[nodiscard]] std::int64_t counted() const { return slots_.total(0, SlotRole::counting); }
+  [[nodiscard]] bool is_running() const {
+    const std::int64_t before = counted();
+    for (int i = 0; i < 1'000'000; ++i) asm volatile("");
+    return counted() > before;
+  }
+  void stop() const { ASSERT_EQ(::ioctl(clock_, PERF_EVENT_IOC_DISABLE, 0), 0); }
+
+  int clock_ = -1;
+};
+
+TEST_F(ClockSlots, TotalsHoldWhatRetiredEventsCounted) {
+  ASSERT_TRUE(is_running());
+  stop();
   const std::int64_t before = counted();
   slots_.retire(SlotRole::counting);
   EXPECT_EQ(counted(), before);
+}
+
+TEST_F(ClockSlots, TotalsAreOfOneRoleSinceItCounts) {
+  ASSERT_TRUE(is_running());
+  EXPECT_EQ(slots_.total(0, SlotRole::task_sampling), 0);
+  stop();
+  slots_.start_counting();
+  EXPECT_EQ(counted(), 0);
+  slots_.retire(SlotRole::counting);
+  EXPECT_EQ(counted(), 0);
+}
+
+TEST_F(ClockSlots, StartsAndStopsOneRole) {
+  slots_.disable(SlotRole::task_sampling);
+  EXPECT_TRUE(is_running());
+  slots_.disable(SlotRole::counting);
+  EXPECT_FALSE(is_running());
+  ASSERT_TRUE(slots_.enable(SlotRole::task_sampling).ok());
+  EXPECT_FALSE(is_running());
+  ASSERT_TRUE(slots_.enable(SlotRole::counting).ok());
+  EXPECT_TRUE(is_running());
+}
+
+TEST_F(ClockSlots, StartsAndStopsAllButOneEvent) {
+  constexpr std::uint32_t kOther = 7;
+  slots_.disable_all_but(0);
+  EXPECT_TRUE(is_running());
+  slots_.disable_all_but(kOther);
+  EXPECT_FALSE(is_running());
+  ASSERT_TRUE(slots_.enable_all_but(0).ok());
+  EXPECT_FALSE(is_running());
+  ASSERT_TRUE(slots_.enable_all_but(kOther).ok());
+  EXPECT_TRUE(is_running());
+}
+
+// One that counts is on no CPU of its own, and the kernel would refuse to redirect it.
+TEST_F(ClockSlots, RedirectsSamplingEventsAlone) {
+  auto rings = RingSet::open({0}, {}, {.wanted_pages = 1, .pages = 1});
+  if (!rings.ok()) GTEST_SKIP() << rings.error().message;
+  EXPECT_TRUE(slots_.redirect(*rings).ok());
+  EXPECT_NE(slots_.find_live_task_fd(), -1) << "this task";
+  EXPECT_NE(slots_.find_live_task_fd(), clock_);
+  ASSERT_TRUE(add_slot(kChild, SlotRole::task_sampling, 1).ok());
+  EXPECT_FALSE(slots_.redirect(*rings).ok()) << "there is no second ring";
 }
 
 TEST_F(EventSlotsTest, ForgetsOneRoleOnly) {

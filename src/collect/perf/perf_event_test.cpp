@@ -50,6 +50,13 @@ TEST(PerfEventAttr, CarriesTheSideBandOnlyWhenAsked) {
   EXPECT_EQ(attr.mmap_data, 0U);
 }
 
+TEST(PerfEventAttr, CarriesRawDataOnlyWhenItsValueIsThere) {
+  EventSpec spec = clock_event();
+  EXPECT_EQ(task_sampling_attr(spec, {}).sample_type & PERF_SAMPLE_RAW, 0U);
+  spec.value_source = EventSpec::ValueSource::raw_field;
+  EXPECT_NE(task_sampling_attr(spec, {}).sample_type & PERF_SAMPLE_RAW, 0U);
+}
+
 TEST(PerfEventAttr, LeavesOutTheKernelUnlessPermitted) {
   perf_event_attr user = task_sampling_attr(clock_event(), {});
   EXPECT_EQ(user.exclude_kernel, 1U);
