@@ -326,5 +326,86 @@ TEST(ElfFile, RefusesCompressedSectionsThatLie) {
   EXPECT_EQ(file->uncompressed(compressed_section({})).error().code, ErrorCode::corrupt);
 }
 
+// A file with one loaded segment: 0x40 bytes at 0x1000 that are in memory from 0x5000 on, of 0x80 there.
+std::vector<std::byte> with_segment(Elf64_Phdr segment, std::size_t file_bytes = 0x2000) {
+  std::vector<std::byte> bytes = header_only(ELFCLASS64, ELFDATA2LSB, EM_X86_64);
+  Elf64_Ehdr header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_phoff = sizeof header;
+  header.e_phnum = 1;
+  header.e_phentsize = sizeof segment;
+  bytes.resize(file_bytes);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::memcpy(bytes.data() + sizeof header, &segment, sizeof segment);
+  return bytes;
+}
+
+constexpr Elf64_Phdr kSegment{PT_LOAD, PF_R, 0x1000, 0x5000, 0x5000, 0x40, 0x80, 1};
+
+TEST(ElfFile, ASegmentHasTheBytesThatAreInTheFile) {
+  const auto bytes = with_segment(kSegment);
+  const auto file = ElfFile::parse(bytes);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->vaddr_of_offset(0xfff), std::nullopt);
+  EXPECT_EQ(file->vaddr_of_offset(0x1000), 0x5000U);
+  EXPECT_EQ(file->vaddr_of_offset(0x103f), 0x503fU);
+  EXPECT_EQ(file->vaddr_of_offset(0x1040), std::nullopt);
+  EXPECT_EQ(file->offset_of_vaddr(0x4fff), std::nullopt);
+  EXPECT_EQ(file->offset_of_vaddr(0x5000), 0x1000U);
+  EXPECT_EQ(file->offset_of_vaddr(0x503f), 0x103fU);
+  EXPECT_EQ(file->offset_of_vaddr(0x5040), std::nullopt);
+  EXPECT_TRUE(file->data_at(0x4fff).empty());
+  EXPECT_EQ(file->data_at(0x5000).size(), 0x40U);
+  EXPECT_EQ(file->data_at(0x503f).size(), 1U);
+  EXPECT_TRUE(file->data_at(0x5040).empty());
+}
+
+TEST(ElfFile, ASegmentThatTheFileHasAPartOfHasThatPart) {
+  const auto cut = with_segment(kSegment, 0x1010);
+  EXPECT_EQ(ElfFile::parse(cut)->data_at(0x5000).size(), 0x10U);
+  EXPECT_TRUE(ElfFile::parse(cut)->data_at(0x5010).empty());
+  const auto without = with_segment(kSegment, 0x1000);
+  EXPECT_TRUE(ElfFile::parse(without)->data_at(0x5000).empty());
+}
+
+TEST(ElfFile, SegmentsOfOtherKindsAreNotLoaded) {
+  Elf64_Phdr note = kSegment;
+  note.p_type = PT_NOTE;
+  const auto bytes = with_segment(note);
+  EXPECT_EQ(ElfFile::parse(bytes)->vaddr_of_offset(0x1000), std::nullopt);
+  EXPECT_EQ(ElfFile::parse(bytes)->offset_of_vaddr(0x5000), std::nullopt);
+  EXPECT_TRUE(ElfFile::parse(bytes)->data_at(0x5000).empty());
+}
+
+// A note with a name of four bytes, and bytes behind it.
+std::string note_of(std::uint32_t type, std::string name, const std::string& description) {
+  const Elf64_Nhdr header{static_cast<Elf64_Word>(name.size()), static_cast<Elf64_Word>(description.size()),
+                          type};
+  name.resize((name.size() + 3) / 4 * 4);
+  std::string padded = description;
+  padded.resize((padded.size() + 3) / 4 * 4);
+  return std::string(reinterpret_cast<const char*>(&header), sizeof header) + name + padded;
+}
+
+TEST(ElfFile, FindsTheBuildIdAmongOtherNotes) {
+  const auto id_in = [](const std::string& notes) {
+    Elf64_Phdr segment = kSegment;
+    segment.p_type = PT_NOTE;
+    segment.p_filesz = notes.size();
+    segment.p_align = 4;
+    auto bytes = with_segment(segment);
+    std::memcpy(bytes.data() + segment.p_offset, notes.data(), notes.size());
+    return ElfFile::parse(bytes)->build_id().hex();
+  };
+  const std::string gnu("GNU", 4);
+  const std::string wanted = note_of(NT_GNU_BUILD_ID, gnu, "\x12\x34\x56");
+  EXPECT_EQ(id_in(wanted), "123456");
+  EXPECT_EQ(id_in(note_of(NT_GNU_ABI_TAG, gnu, "abcde") + wanted), "123456");
+  EXPECT_EQ(id_in(note_of(NT_GNU_BUILD_ID, std::string("XNU", 4), "abcd") + wanted), "123456");
+  EXPECT_EQ(id_in(note_of(NT_GNU_BUILD_ID, std::string("GNU2", 5), "abcd") + wanted), "123456");
+  EXPECT_EQ(id_in(note_of(NT_GNU_ABI_TAG, gnu, "abcd")), "");
+  EXPECT_EQ(id_in(""), "");
+}
+
 }  // namespace
 }  // namespace ddprof

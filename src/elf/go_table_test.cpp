@@ -247,5 +247,55 @@ TEST(GoSequence, EndsWithTheCodeTheBytesAndWhatIsImpossible) {
   EXPECT_EQ(steps_of({2, 1}, 0x200, 3), Steps{});
 }
 
+// Three functions, the last of no bytes; descriptions behind their places.
+std::optional<GoFunctions> functions_of(std::uint32_t magic, std::uint8_t flags) {
+  Bytes bytes = go_bytes(kCode, magic);
+  bytes.resize(104);
+  put(bytes, 8, std::uint64_t{3});
+  constexpr std::uint32_t kDescription = 28;
+  for (const std::uint32_t entry : {0U, kDescription, 0x100U, kDescription, 0x200U, kDescription, 0x200U})
+    append(bytes, entry);
+  Bytes description(48);
+  put(description, 16, std::uint32_t{0x55});
+  put(description, magic == kGo120 ? 41 : 37, flags);
+  bytes.insert(bytes.end(), description.begin(), description.end());
+  Program program;
+  program.add(".gopclntab", bytes);
+  static Bytes file;  // the functions point into it
+  file = program.bytes();
+  return GoFunctions::find(*ElfFile::parse(file));
+}
+
+TEST(GoFunctions, SayWhereTheyAreAndWhatTheyDoToTheStack) {
+  for (const std::uint32_t magic : {kGo118, kGo120}) {
+    const auto functions = functions_of(magic, 1);
+    ASSERT_TRUE(functions);
+    EXPECT_EQ(functions->size(), 3U);
+    const auto first = functions->function(0);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(first->begin, kCode);
+    EXPECT_EQ(first->end, kCode + 0x100);
+    EXPECT_EQ(first->stack_sizes, 0x55U);
+    EXPECT_TRUE(first->is_outermost);
+    EXPECT_FALSE(first->moves_stack);
+    EXPECT_FALSE(functions->function(2)) << "it has no code";
+    const auto moving = functions_of(magic, 2)->function(1);
+    ASSERT_TRUE(moving);
+    EXPECT_EQ(moving->begin, kCode + 0x100);
+    EXPECT_FALSE(moving->is_outermost);
+    EXPECT_TRUE(moving->moves_stack);
+  }
+}
+
+TEST(GoFunctions, WhoseDescriptionIsOutsideOfTheTableAreNone) {
+  Program program;
+  program.add(".gopclntab", go_bytes());  // their descriptions begin at its last word
+  const Bytes file = program.bytes();
+  const auto functions = GoFunctions::find(*ElfFile::parse(file));
+  ASSERT_TRUE(functions);
+  EXPECT_FALSE(functions->function(0));
+  EXPECT_FALSE(functions->function(1'000'000));
+}
+
 }  // namespace
 }  // namespace ddprof
