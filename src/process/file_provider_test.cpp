@@ -2,14 +2,18 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "base/unique_fd.hpp"
 
 namespace ddprof {
 
@@ -29,6 +33,31 @@ TEST(ProcessUser, IsFoundForALivingProcess) {
   EXPECT_EQ(read_process_user(self)->rights.user, ::geteuid());
   EXPECT_EQ(find_user_of(self), ::geteuid());
   EXPECT_FALSE(find_user_of(Pid{0x7ffffff0}).has_value());
+}
+
+TEST(ProcessUser, HasTheNumberThatItsProcessHasInItsOwnNamespace) {
+  const Pid self{static_cast<Pid>(::getpid())};
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  const UniqueFd reader(ends[0]);
+  UniqueFd writer(ends[1]);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    pid_t first = ::unshare(CLONE_NEWPID) == 0 ? ::fork() : -1;
+    while (first == 0) ::pause();
+    [[maybe_unused]] const ssize_t sent = ::write(writer.get(), &first, sizeof first);
+    while (true) ::pause();
+  }
+  pid_t first = -1;
+  ASSERT_EQ(::read(reader.get(), &first, sizeof first), static_cast<ssize_t>(sizeof first));
+  const auto user = first > 0 ? read_process_user(Pid{first}) : std::nullopt;
+  if (first > 0) ::kill(first, SIGKILL);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_GT(read_process_user(self)->inner_pid, 0);
+  if (first <= 0) GTEST_SKIP() << "only root may make a namespace";
+  ASSERT_TRUE(user);
+  EXPECT_EQ(user->inner_pid, 1);
 }
 
 TEST(ProcessUser, NamesPathsWithTheRightsOfWhoWroteTheFile) {

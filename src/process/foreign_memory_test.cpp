@@ -1,11 +1,13 @@
 #include "process/foreign_memory.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -120,6 +122,52 @@ TEST_F(ForeignMemoryTest, ReadsSoMuchOfOneUserInASecond) {
   limits.own_user = ::geteuid();
   ForeignMemory own = hanging(limits);
   for (int i = 0; i < 20; ++i) EXPECT_EQ(own.read(kThisProcess, {}, bytes_), bytes_.size());
+}
+
+// A process of a user without rights, that waits.
+class ForeignProcess {
+ public:
+  ForeignProcess() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      [[maybe_unused]] const bool is_ready = ::setuid(kNobody) == 0 && ::write(ends[1], "x", 1) == 1;
+      while (true) ::pause();
+    }
+    char byte = 0;
+    EXPECT_EQ(::read(ends[0], &byte, 1), 1) << "it is that user's now";
+    ::close(ends[0]);
+    ::close(ends[1]);
+  }
+  ForeignProcess(const ForeignProcess&) = delete;
+  ForeignProcess& operator=(const ForeignProcess&) = delete;
+  ~ForeignProcess() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  [[nodiscard]] Pid pid() const { return Pid{pid_}; }
+
+ private:
+  static constexpr uid_t kNobody = 65534;
+  pid_t pid_ = 0;
+};
+
+TEST_F(ForeignMemoryTest, AUserWhoseMemoryHangsDoesNotBlockOthersUntilTooManyHang) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root has processes of other users";
+  const ForeignProcess other;
+  for (const std::size_t most : {1U, 2U}) {
+    ForeignMemory::Limits limits = impatient();
+    limits.hung = 1;
+    limits.hung_of_all = most;
+    ForeignMemory memory(limits, [hung = hung_](Pid pid, Address, std::span<std::byte> into) {
+      return pid == kThisProcess ? hung->read(into) : into.size();
+    });
+    EXPECT_EQ(memory.read(kThisProcess, {}, bytes_), 0U);
+    ASSERT_EQ(memory.hung(), 1U);
+    EXPECT_EQ(memory.read(other.pid(), {}, bytes_), most == 1 ? 0 : bytes_.size());
+  }
+  hung_->let_go();
 }
 
 }  // namespace
