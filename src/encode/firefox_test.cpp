@@ -177,5 +177,38 @@ TEST(Firefox, AThreadIsANumberWhereItHasOne) {
   EXPECT_THAT(text_with(false), HasSubstr("\"tid\":\"\","));
 }
 
+// The text of a profile of one sample in a thread and a process.
+std::string firefox_thread(std::string_view tid, std::string_view pid,
+                           std::string_view unit = "nanoseconds") {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("value", unit)};
+  builder.profile().duration_ns = 3'000'000;
+  std::vector<ProfileLabel> labels = {builder.text_label(kThreadIdLabel, tid),
+                                      builder.text_label(kProcessIdLabel, pid)};
+  builder.add_sample({{builder.add_named_location("main")}, {2'000'000}, labels});
+  builder.add_sample({{builder.add_named_location("other")}, {1'000'000}, labels});
+  return encode_firefox(std::move(builder).build());
+}
+
+TEST(Firefox, ANumberOfAThreadHasDigitsOnlyAndNotTooMany) {
+  EXPECT_THAT(firefox_thread("123456789012345", "1"), HasSubstr("\"tid\":123456789012345,"));
+  EXPECT_THAT(firefox_thread("1234567890123456", "1"), HasSubstr("\"tid\":\"1234567890123456\","));
+  EXPECT_THAT(firefox_thread("7x", "1"), HasSubstr("\"tid\":\"7x\","));
+}
+
+TEST(Firefox, TheMainThreadHasTheNumberOfItsProcess) {
+  EXPECT_THAT(firefox_thread("7", "7"), HasSubstr("\"isMainThread\":true"));
+  EXPECT_THAT(firefox_thread("8", "7"), HasSubstr("\"isMainThread\":false"));
+}
+
+TEST(Firefox, WeightsHaveTheUnitThatFits) {
+  EXPECT_THAT(firefox_thread("7", "7"),
+              HasSubstr("\"timeDeltas\":[0,2],\"weight\":[2,1],\"weightType\":\"tracing-ms\""));
+  EXPECT_THAT(firefox_thread("7", "7", "bytes"),
+              HasSubstr("\"timeDeltas\":[0,2],\"weight\":[2000000,1000000],\"weightType\":\"bytes\""))
+      << "they share the duration";
+  EXPECT_THAT(firefox_thread("7", "7", "count"), HasSubstr("\"weightType\":\"samples\""));
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -286,5 +286,48 @@ TEST(Pprof, FieldsComeInAnyOrder) {
   EXPECT_EQ(line.column, 3);
 }
 
+TEST(Pprof, ReadsWhatIsSaidOfTheWholeProfile) {
+  const Result<Profile> decoded =
+      decode("\x32\x00\x32\x01x\x32\x01y"s + "\x48\x05\x50\x06"s + "\x5a\x04\x08\x01\x10\x02"s + "\x60\x07"s +
+             "\x6a\x02\x01\x02"s + "\x70\x01\x78\x02"s);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(decoded->time_ns, 5);
+  EXPECT_EQ(decoded->duration_ns, 6);
+  EXPECT_EQ(decoded->text(decoded->period_type.type), "x");
+  EXPECT_EQ(decoded->text(decoded->period_type.unit), "y");
+  EXPECT_EQ(decoded->period, 7);
+  EXPECT_THAT(decoded->comments, ElementsAre(1U, 2U));
+  EXPECT_EQ(decoded->text(decoded->default_value_type), "x");
+  EXPECT_EQ(decoded->text(decoded->doc_url), "y");
+}
+
+TEST(Pprof, IdsOfEachKindAreTheirOwn) {
+  // Mappings 1 and 9, functions 9 and 1, locations 2 and 1.
+  const Result<Profile> decoded = decode(
+      "\x32\x00\x32\x01p\x32\x01q\x32\x01r\x32\x01s"s + "\x1a\x04\x08\x01\x28\x01\x1a\x04\x08\x09\x28\x02"s +
+      "\x2a\x04\x08\x09\x10\x03\x2a\x04\x08\x01\x10\x04"s + "\x22\x08\x08\x02\x10\x09\x22\x02\x08\x09"s +
+      "\x22\x08\x08\x01\x10\x01\x22\x02\x08\x01"s + "\x12\x04\x0a\x02\x01\x02"s);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  const auto words_of = [&](std::size_t depth) {
+    const ProfileLocation& location = decoded->locations[decoded->samples.at(0).locations.at(depth)];
+    return std::string(decoded->text(decoded->functions[location.lines.at(0).function].name)) +
+           std::string(decoded->text(decoded->mappings[location.mapping].path));
+  };
+  EXPECT_EQ(words_of(0), "sp");
+  EXPECT_EQ(words_of(1), "rq");
+  const std::string strings = "\x32\x00"s;
+  expect_corrupt(strings + "\x2a\x02\x08\x09\x2a\x02\x08\x09"s, "function id 9 is used twice");
+  expect_corrupt(strings + "\x2a\x02\x08\x01\x2a\x02\x08\x01"s, "function id 1 is used twice");
+  expect_corrupt(strings + "\x2a\x02\x10\x00"s, "a function has id 0");
+}
+
+TEST(Pprof, IsAsLargeAsItMayBe) {
+  const std::string bytes = "\x32\x00"s;
+  EXPECT_TRUE(decode(bytes, {.inflated_bytes = 2}).ok());
+  EXPECT_FALSE(decode(bytes, {.inflated_bytes = 1}).ok());
+  EXPECT_TRUE(decode(bytes, {.memory_bytes = sizeof(std::string)}).ok());
+  EXPECT_FALSE(decode(bytes, {.memory_bytes = sizeof(std::string) - 1}).ok());
+}
+
 }  // namespace
 }  // namespace ddprof

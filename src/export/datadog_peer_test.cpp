@@ -166,5 +166,22 @@ TEST(DatadogPeer, SendsEachShareOfAHostAsItsOwn) {
   }
 }
 
+TEST(DatadogPeer, TriesAgainWhatMayPass) {
+  for (const unsigned status : {408U, 429U, 500U, 503U})
+    EXPECT_TRUE(datadog_peer(at_agent()).may_pass(status)) << status;
+  for (const unsigned status : {400U, 403U, 407U, 413U, 430U, 499U})
+    EXPECT_FALSE(datadog_peer(at_intake()).may_pass(status)) << status;
+}
+
+TEST(DatadogPeer, NamesFilesByTheirKindsWhereThereAreSeveral) {
+  EXPECT_THAT(packed(at_agent()).body, HasSubstr("\"attachments\":[\"profile.pprof\"]"));
+  EXPECT_THAT(packed(at_agent(IntakeFormat::version_3)).body, HasSubstr("data[cpu.pprof]"));
+  Batch batch = Batch::of({}, 0);
+  batch.parts.push_back(batch.parts.front());
+  batch.parts.back().kind = "alloc";
+  EXPECT_THAT(datadog_peer(at_agent()).pack(batch).at(0).value().body,
+              HasSubstr("\"attachments\":[\"cpu.pprof\",\"alloc.pprof\"]"));
+}
+
 }  // namespace
 }  // namespace ddprof

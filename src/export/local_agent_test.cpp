@@ -89,5 +89,38 @@ TEST(AgentOwner, OfAUnixSocketIsWhoListens) {
   EXPECT_EQ(stranger_at_socket(path), 61001U);
 }
 
+TEST(AgentProbe, TellsSocketsFromOtherFiles) {
+  const ScratchFolder folder;
+  folder.write("plain", "");
+  const std::string path = folder.path("agent.sock");
+  const AgentProbe probe = agent_probe();
+  EXPECT_FALSE(probe.has_socket(path));
+  EXPECT_FALSE(probe.has_socket(folder.path("plain")));
+  const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_TRUE(probe.has_socket(path));
+}
+
+TEST(AgentProbe, FindsWhatListensAtLoopback) {
+  const AgentProbe probe = agent_probe(std::chrono::seconds(10));
+  for (const int family : {AF_INET, AF_INET6}) {
+    auto [listener, port] = listener_at(family);
+    if (!listener.is_open()) continue;  // no IPv6 here
+    EXPECT_TRUE(probe.has_listener(port));
+    listener.reset();
+    EXPECT_FALSE(probe.has_listener(port));
+  }
+}
+
+TEST(AgentProbe, AsksWhoListensOnlyWhereItSeesMoreThanOthers) {
+  EXPECT_EQ(has_privilege(), agent_probe().stranger_at_port != nullptr);
+  if (::geteuid() == 0) {
+    EXPECT_TRUE(has_privilege());
+  }
+}
+
 }  // namespace
 }  // namespace ddprof
