@@ -3,6 +3,7 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "profile/profile.hpp"
@@ -68,10 +69,8 @@ void order_by_weight(const Profile& profile, std::vector<ThreadSamples>& threads
   }
   for (Place& place : places) place.process_total = processes[process_of(threads[place.thread])].first;
   std::sort(places.begin(), places.end(), [](const Place& left, const Place& right) {
-    if (left.process_total != right.process_total) return left.process_total > right.process_total;
-    if (left.process != right.process) return left.process < right.process;
-    if (left.total != right.total) return left.total > right.total;
-    return left.thread < right.thread;
+    return std::tie(right.process_total, left.process, right.total, left.thread) <
+           std::tie(left.process_total, right.process, left.total, right.thread);
   });
   std::vector<ThreadSamples> ordered;
   for (const Place& place : places) ordered.push_back(std::move(threads[place.thread]));

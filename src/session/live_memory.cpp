@@ -9,7 +9,7 @@ namespace ddprof {
 std::size_t LiveMemory::read(Address address, std::span<std::byte> into) {
   const std::size_t wanted = std::min(into.size(), left_);
   left_ -= wanted;
-  return wanted > 0 ? memory_.read_stack(pid_, address, into.first(wanted)) : 0;
+  return memory_.read_stack(pid_, address, into.first(wanted));
 }
 
 Nanoseconds LiveMemory::now() const { return monotonic_now(); }
