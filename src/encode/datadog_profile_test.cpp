@@ -47,6 +47,16 @@ TEST(DatadogProfile, LeavesColumnsOfOtherEventsAlone) {
   EXPECT_THAT(columns_of(profile), ElementsAre(Pair("page-faults", "count"), Pair("sample", "count")));
 }
 
+TEST(DatadogProfile, LeavesColumnsWhereTheyAreUnlessTheFirstOfSeveralCounts) {
+  const auto columns_with = [](std::initializer_list<const char*> names) {
+    ProfileBuilder builder;
+    for (const char* name : names) builder.profile().value_types.push_back(builder.value_type(name, "x"));
+    return columns_of(for_datadog(std::move(builder).build()));
+  };
+  EXPECT_THAT(columns_with({"cpu", "samples"}), ElementsAre(Pair("cpu-time", "x"), Pair("cpu-samples", "x")));
+  EXPECT_THAT(columns_with({"samples"}), ElementsAre(Pair("sample", "x")));
+}
+
 TEST(DatadogProfile, SpellsLabelsAsTheBackendDoes) {
   RichProfile rich;
   rich.add({rich.main()}, 1, 7, "thread", "process", 5, 1'700'000'000'500'000'001);

@@ -168,6 +168,7 @@ TEST(FlamegraphSvg, RefusesADifference) {
   ASSERT_FALSE(svg.ok());
   EXPECT_THAT(svg.error().message, HasSubstr("negative"));
   EXPECT_THAT(svg.error().hint, HasSubstr(".folded"));
+  EXPECT_TRUE(encode_flamegraph_svg(one_sample("f", "/bin/app", 0)).ok()) << "nothing is no difference";
 }
 
 TEST(FlamegraphSvg, IsNotReadAsAProfile) {
@@ -241,6 +242,26 @@ TEST(FlamegraphSvg, EveryFrameLiesBelowItsCallerAndBesideItsSiblings) {
     };
     EXPECT_TRUE(std::none_of(bars.begin(), bars.end(), overlaps));
   }
+}
+
+TEST(FlamegraphSvg, DrawsTheSmallestValueWhereItIsWideEnough) {
+  EXPECT_EQ(bars_of(svg_of(one_sample("f", "/bin/app", 1))).size(), 2U) << "the process and the function";
+}
+
+TEST(FlamegraphSvg, HasFortyRowsAtMost) {
+  const auto rows_of = [](int frames) {
+    ProfileBuilder builder;
+    builder.profile().value_types = {builder.value_type("samples", "count")};
+    std::vector<std::uint32_t> stack;
+    for (int at = 0; at < frames; ++at) stack.push_back(builder.add_named_location(fmt::format("f{}", at)));
+    builder.add_sample({std::move(stack), {1}, {}});
+    std::set<int> rows;
+    for (const Bar& bar : bars_of(svg_of(std::move(builder).build()))) rows.insert(bar.top);
+    return rows.size();
+  };
+  EXPECT_EQ(rows_of(38), 39U);
+  EXPECT_EQ(rows_of(39), 40U);
+  EXPECT_EQ(rows_of(60), 41U) << "and one for all that is deeper";
 }
 
 TEST(FlamegraphSvg, ALegendGoesOnInTheNextLine) {

@@ -70,7 +70,8 @@ TEST_F(StackBuilderTest, ItsOwnStacksAreUnwoundAHundredTimesInASecond) {
     return builder_.build(sample).reason;
   };
   const Pid own{::getpid()};
-  for (int number = 0; number < 100; ++number) ASSERT_NE(reason_of(own, 7s), StopReason::own_process) << number;
+  for (int number = 0; number < 100; ++number)
+    ASSERT_NE(reason_of(own, 7s), StopReason::own_process) << number;
   EXPECT_EQ(reason_of(own, 7s + 999ms), StopReason::own_process);
   EXPECT_NE(reason_of(kGoneProcess, 7s + 999ms), StopReason::own_process);
   EXPECT_NE(reason_of(own, 8s), StopReason::own_process);

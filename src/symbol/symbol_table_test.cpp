@@ -184,6 +184,31 @@ TEST(SymbolTable, UnsizedAliasesShareTheRoomUpToTheNext) {
   EXPECT_EQ(name_at(table, 0x1020), "next");
 }
 
+// Of a file whose section headers do not tell: where a segment is executable.
+TEST(SymbolTable, ASymbolOfAnUnknownSectionIsCodeWhereTheSegmentIs) {
+  constexpr std::uint16_t kUnknownSection = 0x100;
+  std::string bytes = make_elf({{"code", 0x5000, 0x10, STT_FUNC, STB_GLOBAL, kUnknownSection},
+                                {"data", 0x6000, 0x10, STT_FUNC, STB_GLOBAL, kUnknownSection},
+                                {"not_loaded", 0x7000, 0x10, STT_FUNC, STB_GLOBAL, kUnknownSection},
+                                {"common", 0x5020, 0x10, STT_FUNC, STB_GLOBAL, SHN_COMMON}});
+  Elf64_Ehdr header{};
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.e_phoff = bytes.size();
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_phnum = 3;
+  std::memcpy(bytes.data(), &header, sizeof header);
+  append(bytes, Elf64_Phdr{PT_LOAD, PF_R | PF_X, 0, 0x5000, 0x5000, 0, 0x1000, 1});
+  append(bytes, Elf64_Phdr{PT_LOAD, PF_R | PF_W, 0, 0x6000, 0x6000, 0, 0x1000, 1});
+  append(bytes, Elf64_Phdr{PT_NOTE, PF_R | PF_X, 0, 0x7000, 0x7000, 0, 0x1000, 1});
+  const Result<ElfFile> file = ElfFile::parse(std::as_bytes(std::span(bytes)));
+  ASSERT_TRUE(file.ok());
+  const SymbolTable table = SymbolTable::build(*file).value();
+  EXPECT_EQ(name_at(table, 0x5008), "code");
+  EXPECT_EQ(name_at(table, 0x6008), "");
+  EXPECT_EQ(name_at(table, 0x7008), "");
+  EXPECT_EQ(name_at(table, 0x5028), "");
+}
+
 // This very program, read from its file.
 class OwnSymbols : public testing::Test {
  protected:

@@ -93,7 +93,8 @@ TEST_F(CfiRuleTest, ReturnAddressesElsewhere) {
   state_.fp = {.kind = RegisterKind::at_cfa, .value = -24};
   EXPECT_FALSE(is_supported()) << "a number and an offset";
   state_.fp = {};
-  for (const RegisterKind kind : {RegisterKind::unspecified, RegisterKind::cfa_plus, RegisterKind::value_expression}) {
+  for (const RegisterKind kind :
+       {RegisterKind::unspecified, RegisterKind::cfa_plus, RegisterKind::value_expression}) {
     state_.return_address = {.kind = kind};
     EXPECT_FALSE(is_supported());
   }
@@ -175,8 +176,8 @@ TEST_F(CfiRuleTest, ExpressionsOfOtherForms) {
 
 // The stub of lazy binding: rsp + 8 + (((rip & 15) >= threshold) << 3).
 TEST_F(CfiRuleTest, TheStubOfLazyBinding) {
-  const auto stub = [](int rsp, int offset, int rip, int mask, int and_, int threshold, int compare, int shift,
-                       int shl, int plus) {
+  const auto stub = [](int rsp, int offset, int rip, int mask, int and_, int threshold, int compare,
+                       int shift, int shl, int plus) {
     return Expression{rsp, offset, rip, 0, mask, and_, threshold, compare, shift, shl, plus};
   };
   constexpr int kRsp = DW_OP_breg7, kRip = DW_OP_breg16, k15 = DW_OP_lit15, k3 = DW_OP_lit3;
@@ -199,11 +200,13 @@ TEST_F(CfiRuleTest, TheStubOfLazyBinding) {
            Expression{kRsp, 8, kRip, 0, k15, DW_OP_and, DW_OP_lit11, DW_OP_ge, k3, DW_OP_shl},
            Expression{kRsp, 8, kRip, 0, k15, DW_OP_and, DW_OP_lit11, DW_OP_ge, k3, DW_OP_shl, DW_OP_plus,
                       DW_OP_nop},
-           Expression{kRsp, 8, kRip, 0, k15, DW_OP_and, DW_OP_const1s, 0xff, DW_OP_ge, k3, DW_OP_shl, DW_OP_plus},
+           Expression{kRsp, 8, kRip, 0, k15, DW_OP_and, DW_OP_const1s, 0xff, DW_OP_ge, k3, DW_OP_shl,
+                      DW_OP_plus},
        })
     EXPECT_FALSE(is_supported(other));
   make_aarch64();
-  EXPECT_FALSE(is_supported(stub(kRsp, 8, kRip, k15, DW_OP_and, DW_OP_lit11, DW_OP_ge, k3, DW_OP_shl, DW_OP_plus)));
+  EXPECT_FALSE(
+      is_supported(stub(kRsp, 8, kRip, k15, DW_OP_and, DW_OP_lit11, DW_OP_ge, k3, DW_OP_shl, DW_OP_plus)));
 }
 
 TEST_F(CfiRuleTest, SlotsThatExpressionsCompute) {
@@ -235,8 +238,8 @@ ElfSegment executable(std::uint64_t begin, std::uint64_t size) {
 }
 
 TEST(CodeRanges, HoldTheCodeOfAllExecutableSegments) {
-  std::vector<ElfSegment> segments = {executable(0x2000, 0x1000), executable(0x1000, 0x800), executable(0x9000, 0),
-                                      executable(~std::uint64_t{0}, 2)};
+  std::vector<ElfSegment> segments = {executable(0x2000, 0x1000), executable(0x1000, 0x800),
+                                      executable(0x9000, 0), executable(~std::uint64_t{0}, 2)};
   segments.push_back(executable(0x5000, 0x1000));
   segments.back().flags = 4;
   segments.push_back(executable(0x7000, 0x1000));
@@ -244,7 +247,8 @@ TEST(CodeRanges, HoldTheCodeOfAllExecutableSegments) {
   const CodeRanges code(segments);
   EXPECT_EQ(code.begin(), 0x1000U);
   EXPECT_EQ(code.bytes(), 0x1800U);
-  for (const std::uint64_t inside : {0x1000U, 0x17ffU, 0x2000U, 0x2fffU}) EXPECT_TRUE(code.contains(inside)) << inside;
+  for (const std::uint64_t inside : {0x1000U, 0x17ffU, 0x2000U, 0x2fffU})
+    EXPECT_TRUE(code.contains(inside)) << inside;
   for (const std::uint64_t outside : {0U, 0xfffU, 0x1800U, 0x1fffU, 0x3000U, 0x5000U, 0x7000U, 0x9000U})
     EXPECT_FALSE(code.contains(outside)) << outside;
 }

@@ -70,6 +70,7 @@ TEST(CheckKernelNames, KnowsWhatShowsThemAtEachLevel) {
     return check_kernel_names(recorded.machine(), user_at(paranoid)).hint.command;
   };
   EXPECT_THAT(hint_at("0", 2), HasSubstr("perf_event_paranoid=1"));
+  EXPECT_THAT(hint_at("0", 2), ::testing::Not(HasSubstr("kptr_restrict"))) << "it is 0 already";
   EXPECT_THAT(hint_at("1", 2), HasSubstr("kptr_restrict=0 kernel.perf_event_paranoid=1, or sudo setcap"));
   EXPECT_THAT(hint_at("1", 1), HasSubstr("kptr_restrict=0, or sudo setcap cap_syslog+ep ddprof"));
   EXPECT_EQ(hint_at("2", 2), "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1");

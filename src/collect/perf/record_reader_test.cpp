@@ -58,8 +58,9 @@ class RecordReaderTest : public testing::Test {
     EXPECT_TRUE(fd.ok());
     std::uint64_t id = 0;
     EXPECT_EQ(::ioctl(fd->get(), PERF_EVENT_IOC_ID, &id), 0);
-    EXPECT_TRUE(
-        events_->slots().add({.fd = std::move(fd).value(), .event = 1, .tid = tid_from(kRead), .role = role}).ok());
+    EXPECT_TRUE(events_->slots()
+                    .add({.fd = std::move(fd).value(), .event = 1, .tid = tid_from(kRead), .role = role})
+                    .ok());
     return id;
   }
 
@@ -99,15 +100,17 @@ class RecordReaderTest : public testing::Test {
              .text("/file")
              .trailer(pid, pid, time, 0, id));
   }
-  void read_task(std::uint32_t type, std::uint64_t id, std::uint32_t pid, std::uint32_t tid, std::uint32_t parent,
-                 std::uint64_t time = 10) {
-    read(RecordBuilder(type).u32(pid).u32(parent).u32(tid).u32(parent).u64(time).trailer(pid, tid, time, 0, id));
+  void read_task(std::uint32_t type, std::uint64_t id, std::uint32_t pid, std::uint32_t tid,
+                 std::uint32_t parent, std::uint64_t time = 10) {
+    read(RecordBuilder(type).u32(pid).u32(parent).u32(tid).u32(parent).u64(time).trailer(pid, tid, time, 0,
+                                                                                         id));
   }
   void read_total(std::uint64_t id, std::uint64_t value) {
     RecordBuilder record(PERF_RECORD_READ);
     record.u32(kRead).u32(kRead).u64(value);
     const std::uint64_t format = layout().read_format;
-    for (const std::uint64_t bit : {PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_FORMAT_ID})
+    for (const std::uint64_t bit :
+         {PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING, PERF_FORMAT_ID})
       if ((format & bit) != 0) record.u64(1);
     read(record.trailer(kRead, kRead, 10, 0, id));
   }
