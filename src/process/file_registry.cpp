@@ -309,10 +309,8 @@ void FileRegistry::forget_unused(const absl::flat_hash_set<FileId>& mapped) {
     }
   });
   for (const FileId id : forgotten) forget(id);
-  if (unused.size() > kMaxUnused) {
-    std::sort(unused.begin(), unused.end());
-    for (std::size_t at = kMaxUnused; at < unused.size(); ++at) forget(unused[at].second);
-  }
+  std::sort(unused.begin(), unused.end());
+  for (std::size_t at = kMaxUnused; at < unused.size(); ++at) forget(unused[at].second);
   forget_keys();
 }
 

@@ -77,6 +77,7 @@ TEST(ProcessIdentity, IsPublishedOrNamedAfterTheProgram) {
 TEST(ProcessIdentity, LeavesOutWhatIsNotFitForAHeader) {
   EXPECT_EQ(said("DD_EXTERNAL_ENV=a\nb\0"s).external_environment, "");
   EXPECT_EQ(said("DD_EXTERNAL_ENV=" + std::string(501, 'a')).external_environment, "");
+  EXPECT_EQ(said("DD_EXTERNAL_ENV=" + std::string(500, 'a')).external_environment.size(), 500U);
 }
 
 TEST(ProcessIdentity, VariablesAreThoseThatTheProcessWasStartedWith) {

@@ -72,6 +72,23 @@ TEST(CodeIndex, AFrameOfAFileThatIsNotOpenYetIsSettledLater) {
   EXPECT_EQ(code.representatives()[0].bias, late.bias);
 }
 
+TEST(CodeIndex, SaysOfWhichFilesUnwindInformationIsTooLarge) {
+  constexpr std::uint64_t kStart = 0x10000000;
+  LateProgram provider;
+  provider.let_go();
+  FileThreads threads({.most_waiting = std::chrono::minutes(2), .patience = std::chrono::minutes(2)});
+  FileRegistry files(provider, &threads);
+  ProcessTable processes(files);
+  CodeIndex code(files, threads, {.limits = {1024}});
+  const Pid pid{1 << 23};
+  processes.map(pid, {kStart}, 1 << 20, 0x1000, {.path = "/large", .inode = 1});
+  EXPECT_TRUE(code.problems().empty());
+  const Module module = *code.modules(*processes.find(pid)).find({kStart + 16});
+  EXPECT_TRUE(code.is_unread(module.file));
+  ASSERT_EQ(code.problems().size(), 1U);
+  EXPECT_EQ(code.problems()[0], "/large: unwind information: too large to read with --max-memory 0");
+}
+
 TEST(CodeIndex, GeneratedCodeHasARepresentativeForEachMappingThatGrowsWithIt) {
   LateProgram provider;
   FileThreads threads({.most_waiting = Nanoseconds(0)});

@@ -24,10 +24,11 @@ JitDump read_whole(const JitDumpBytes& file) {
 // "name file:line"; empty when no code is known there.
 std::string code_at(const JitDump& dump, std::uint64_t address) {
   std::string text;
-  dump.find(address, [&](const SourceCall& call) {
+  const bool is_found = dump.find(address, [&](const SourceCall& call) {
     text = call.name;
     if (call.line != 0) text += fmt::format(" {}:{}", call.file, call.line);
   });
+  EXPECT_EQ(is_found, !text.empty());
   return text;
 }
 

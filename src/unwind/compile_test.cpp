@@ -125,6 +125,17 @@ TEST(Compile, UnderstandsEveryWayToAdvance) {
   EXPECT_EQ(compiled.at(kBegin + 0x90), rule(DDPROF_CFA_SP, 48));
 }
 
+TEST(Compile, AdvancesMayStayButNotGoBack) {
+  CfiBytes instructions;
+  instructions.u8(DW_CFA_set_loc).u64(kBegin).append({DW_CFA_def_cfa_offset, 16});
+  instructions.u8(DW_CFA_set_loc).u64(kBegin + 8).append({DW_CFA_def_cfa_offset, 24});
+  instructions.u8(DW_CFA_set_loc).u64(kBegin + 4).append({DW_CFA_def_cfa_offset, 32});
+  const Compiled compiled = one_function(instructions);
+  EXPECT_EQ(compiled.at(kBegin), rule(DDPROF_CFA_SP, 16));
+  EXPECT_EQ(compiled.at(kBegin + 7), rule(DDPROF_CFA_SP, 16));
+  EXPECT_EQ(compiled.at(kBegin + 8), kGap);
+}
+
 TEST(Compile, RestoresRememberedStatesAndInitialRules) {
   const Compiled compiled = one_function(
       {DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2, DW_CFA_remember_state, DW_CFA_advance_loc | 1,

@@ -329,14 +329,16 @@ struct HintCase {
   std::optional<std::size_t> fp_index;  // word that holds the caller's frame pointer
 };
 
-class UnwinderHint : public testing::TestWithParam<HintCase> {};
+class UnwinderHint : public testing::TestWithParam<HintCase> {
+ protected:
+  static void expect_caller_is_found(const HintCase& hint, FileId file);
+};
 
-TEST_P(UnwinderHint, FindsTheCallerOfALeafWithoutFrame) {
-  const HintCase& hint = GetParam();
+void UnwinderHint::expect_caller_is_found(const HintCase& hint, FileId file) {
   UnwindScene scene;
   std::vector<std::byte> bytes{std::byte{0xe8}, {}, {}, {}, {}, std::byte{0x90}};  // a call that returns to 5
   for (const unsigned char byte : hint.at_pc) bytes.push_back(std::byte{byte});
-  scene.add_module_without_table(kProgramStart, kProgram, bytes);
+  scene.add_module_without_table(kProgramStart, file, bytes);
   scene.registers.pc = kProgramStart + 6;
   scene.registers.fp = scene.address_of(7);  // of the caller, unless it was saved
   scene.stack.assign(12, 0);
@@ -349,6 +351,43 @@ TEST_P(UnwinderHint, FindsTheCallerOfALeafWithoutFrame) {
   scene.unwind();
   EXPECT_EQ(scene.result.reason, StopReason::complete);
   EXPECT_EQ(scene.result.frames.size(), 3U);
+}
+
+TEST_P(UnwinderHint, FindsTheCallerOfALeafWithoutFrame) { expect_caller_is_found(GetParam(), kProgram); }
+
+// Its instructions are not walked over: it may change.
+TEST_P(UnwinderHint, FindsTheCallerOfGeneratedCode) { expect_caller_is_found(GetParam(), FileId::none); }
+
+// Code that was generated: a call that returns to 5, a system call before 8, and bytes that are no
+// instruction.
+class UnwinderSystemCall : public testing::Test {
+ protected:
+  UnwinderSystemCall() {
+    scene_.add_module_without_table(kProgramStart, FileId::none, code_);
+    scene_.registers.pc = kProgramStart + 8;
+    scene_.registers.fp = 1;  // no frame pointer
+    scene_.registers.by_dwarf_number[0] = 1;
+  }
+
+  const std::array<std::byte, 10> code_ = code(0xe8, 0, 0, 0, 0, 0x90, 0x0f, 0x05, 0x06, 0x06);
+  UnwindScene scene_;
+};
+
+TEST_F(UnwinderSystemCall, KeepsNothingOnTheStack) {
+  scene_.push({kProgramStart + 5, 0, 0});
+  scene_.unwind();
+  ASSERT_EQ(scene_.result.frames.size(), 2U);
+  EXPECT_EQ(scene_.result.frames[1].address, 4U) << "in the call";
+}
+
+TEST_F(UnwinderSystemCall, OfCloneIsTheRootOfTheChild) {
+  scene_.push({0x1234, 0, 0});
+  EXPECT_EQ(scene_.unwind().reason, StopReason::no_unwind_info);
+  scene_.registers.by_dwarf_number[0] = 0;
+  EXPECT_EQ(scene_.unwind().reason, StopReason::complete);
+  EXPECT_EQ(scene_.result.frames.size(), 1U);
+  scene_.registers.pc = kProgramStart + 9;  // not after the call
+  EXPECT_EQ(scene_.unwind().reason, StopReason::no_unwind_info);
 }
 
 INSTANTIATE_TEST_SUITE_P(

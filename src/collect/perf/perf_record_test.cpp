@@ -251,6 +251,7 @@ TEST(PerfRecord, FindsTimeAndIdentifierBeforeTheLayoutIsKnown) {
   EXPECT_FALSE(record_time({}));
   EXPECT_FALSE(record_time(std::as_bytes(std::span(lost)).first(8)));
   EXPECT_FALSE(record_identifier(std::as_bytes(std::span(lost)).first(8)));
+  EXPECT_EQ(record_identifier(std::as_bytes(std::span(sample)).first(16)), 77U) << "nothing else is needed";
 }
 
 TEST(PerfRecord, KeepsOnlyTheKernelsPartOfACallchain) {

@@ -585,6 +585,104 @@ TEST(DebugInfo, UnitsMayHaveZerosBetweenThem) {
   EXPECT_THAT(question.problem, IsEmpty());
 }
 
+// A program whose functions are in another file, and that file.
+class SplitProgram {
+ public:
+  static constexpr std::uint64_t kId = 0x1122334455667701;
+
+  explicit SplitProgram(std::uint64_t id_there = kId, bool is_version_5 = true)
+      : question_(add_skeleton(skeleton_, is_version_5)),
+        there_file_(add_rest(there_, id_there, is_version_5)) {}
+
+  Question& question() { return question_; }
+  [[nodiscard]] const ElfFile& there() const { return there_file_; }
+
+ private:
+  static DwarfImage& add_skeleton(DwarfImage& image, bool is_version_5) {
+    const auto abbreviations =
+        is_version_5
+            ? DwarfBytes().abbreviation(1, DwarfTag{0x4a}, false, A::dwo_name, F::string, A::comp_dir,
+                                        F::string, A::low_pc, F::addr, A::high_pc, F::data4)
+            : DwarfBytes().abbreviation(1, kCompileUnit, false, A::gnu_dwo_name, F::string, A::comp_dir,
+                                        F::string, A::low_pc, F::addr, A::high_pc, F::data4, A::gnu_dwo_id,
+                                        F::data8);
+    DwarfBytes root = DwarfBytes().uleb(1).text("f.dwo").text("/work").u64(0x1000).u32(0x1000);
+    if (!is_version_5) root.u64(kId);
+    const DwarfBytes unit = is_version_5
+                                ? DwarfBytes().u16(5).u8(4).u8(8).u32(0).u64(kId).bytes(root).with_length()
+                                : DwarfBytes::unit_4(root);
+    return image.section(".debug_info", unit).section(".debug_abbrev", DwarfBytes(abbreviations).u8(0));
+  }
+  static ElfFile add_rest(DwarfImage& image, std::uint64_t id, bool is_version_5) {
+    DwarfBytes abbreviations;
+    if (is_version_5)
+      abbreviations.abbreviation(1, kCompileUnit, true);
+    else
+      abbreviations.abbreviation(1, kCompileUnit, true, A::gnu_dwo_id, F::data8);
+    abbreviations
+        .abbreviation(2, T::subprogram, false, A::name, F::string, A::low_pc, F::addr, A::high_pc, F::udata)
+        .u8(0);
+    DwarfBytes entries = DwarfBytes().uleb(1);
+    if (!is_version_5) entries.u64(id);
+    entries.uleb(2).text("f").u64(0x1100).uleb(0x10).u8(0);
+    const DwarfBytes unit = is_version_5
+                                ? DwarfBytes().u16(5).u8(5).u8(8).u32(0).u64(id).bytes(entries).with_length()
+                                : DwarfBytes::unit_4(entries);
+    // As the index of a package has it: one unit in the second of two slots, its parts at the beginning of
+    // theirs.
+    const auto index = DwarfBytes()
+                           .u32(5)
+                           .u32(2)
+                           .u32(1)
+                           .u32(2)
+                           .u64(0)
+                           .u64(id)
+                           .u32(0)
+                           .u32(1)
+                           .u32(1)
+                           .u32(3)
+                           .u32(0)
+                           .u32(0)
+                           .u32(0)
+                           .u32(0);
+    image.section(".debug_info.dwo", unit).section(".debug_abbrev.dwo", abbreviations);
+    return image.section(".debug_cu_index", index).file();
+  }
+
+  DwarfImage skeleton_, there_;
+  Question question_;
+  ElfFile there_file_;
+};
+
+TEST(DebugInfo, FindsTheRestOfAUnitInTheFileThatItNames) {
+  for (const bool is_version_5 : {true, false}) {
+    SplitProgram program(SplitProgram::kId, is_version_5);
+    program.question().others.split_file = &program.there();
+    EXPECT_EQ(program.question().ask({0x1100, 0x1110}), (Told{{0x1100, {"f@0"}}})) << is_version_5;
+    EXPECT_EQ(program.question().others.asked, "/work f.dwo");
+    EXPECT_THAT(program.question().problem, IsEmpty());
+  }
+}
+
+TEST(DebugInfo, FindsTheRestOfAUnitInAPackage) {
+  SplitProgram program;
+  program.question().others.package_file = &program.there();
+  EXPECT_EQ(program.question().ask({0x1100}), (Told{{0x1100, {"f@0"}}}));
+  EXPECT_EQ(program.question().others.asked, "") << "no other file is needed";
+}
+
+TEST(DebugInfo, SaysWhereTheRestOfAUnitIsMissing) {
+  SplitProgram alone;
+  EXPECT_THAT(alone.question().ask({0x1100}), IsEmpty());
+  EXPECT_EQ(alone.question().problem, "unit at 0x0: f.dwo is not to be found");
+  for (const bool is_version_5 : {true, false}) {
+    SplitProgram other(SplitProgram::kId + 2, is_version_5);
+    other.question().others.split_file = other.question().others.package_file = &other.there();
+    EXPECT_THAT(other.question().ask({0x1100}), IsEmpty());
+    EXPECT_EQ(other.question().problem, "unit at 0x0: f.dwo is of another build");
+  }
+}
+
 TEST(DebugInfo, IsNotThereWhenThereAreNoSections) {
   DwarfImage image;
   const ElfFile file = image.file();
