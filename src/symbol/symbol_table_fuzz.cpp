@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   check(file->entry());
   const StartFunctions starts(*file, "libc.so.6");
-  for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{64}, ~file->entry()})
-    (void)starts.name_of(*file, file->entry(), file->entry() + size);
+  for (const std::uint64_t length : {std::uint64_t{1}, std::uint64_t{64}, ~file->entry()})
+    (void)starts.name_of(*file, file->entry(), file->entry() + length);
   return 0;
 }
