@@ -16,7 +16,8 @@ class UnwindWalk {
   UnwindWalk(Unwinder& unwinder, const Registers& registers, const StackCopy& copy, const ModuleMap& modules,
              OuterFrames* outer, MemoryReader* live, Stack& out);
 
-  void run();
+  // False: it has found that it needs to follow another register, and is to begin again.
+  bool run();
 
  private:
   enum class How { by_rule, by_frame_pointer, by_signal_frame };
@@ -42,6 +43,11 @@ class UnwindWalk {
   bool go_to(const Caller& caller, How how);
 
   bool find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa);
+  // Not part of the loop, which would be slower by what they need.
+  [[gnu::cold, gnu::noinline]] bool find_cfa_by_register(unsigned number, std::uint64_t offset,
+                                                         std::uint64_t& cfa);
+  [[gnu::cold, gnu::noinline]] void follow_registers(const Caller& caller, How how);
+  [[nodiscard]] std::optional<std::uint64_t> register_in_caller(unsigned number, const Caller& caller);
   bool find_frame_pointer(const ddprof_unwind_rule& rule, Caller& caller);
   bool find_return_address(const ddprof_unwind_rule& rule, Caller& caller);
   bool restore_x86_64();
@@ -61,6 +67,10 @@ class UnwindWalk {
     if (size < sizeof value || offset > size - sizeof value) return read_outside(address, value);
     std::memcpy(&value, copy_.bytes.data() + offset, sizeof value);
     return true;
+  }
+  [[nodiscard]] bool is_copied(std::uint64_t address) const {
+    const std::uint64_t size = copy_.bytes.size();
+    return size >= sizeof address && address - copy_.start.value <= size - sizeof address;
   }
   bool read_outside(std::uint64_t address, std::uint64_t& value);
   bool read_live(std::uint64_t address, std::uint64_t& value);
@@ -90,6 +100,8 @@ class UnwindWalk {
   bool is_exact_ = true;           // pc_ is an instruction that was about to run, not a return address
   bool by_frame_pointer_ = false;  // this frame was reached through a verified frame pointer
   bool on_other_stack_ = false;    // a signal frame led to a stack that was not copied
+  bool follows_registers_;
+  bool notes_steps_;  // for outer_, or for registers that are followed
 
   static constexpr std::size_t kNever = SIZE_MAX;
   std::size_t frames_in_copy_ = kNever;  // how many frames there were before the first live read that counted
@@ -111,7 +123,7 @@ class UnwindWalk {
 
 inline bool UnwindWalk::go_to(const Caller& caller, How how) {
   const std::uint64_t pc = caller.pc & unwinder_.code_address_mask_;
-  if (outer_ != nullptr && caller.slot != 0) note_step({caller.slot, pc, caller.sp, caller.fp}, how);
+  if (notes_steps_ && caller.slot != 0) note_step({caller.slot, pc, caller.sp, caller.fp}, how);
   pc_ = pc;
   sp_ = caller.sp;
   fp_ = caller.fp;
