@@ -197,6 +197,24 @@ TEST(Unwinder, EndsAtTheDepthLimit) {
   EXPECT_EQ(scene.result.frames.size(), Unwinder::kMaxFrames);
 }
 
+// makecontext gives a function __start_context to return to, which nothing has called.
+TEST(Unwinder, TakesTheStartOfAFunctionForTheRootOfAContext) {
+  UnwindScene scene;
+  std::vector<std::byte> bytes(0x200, std::byte{0x90});
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}, {0x110, {}}, {0x120, sp_rule(8)}}, bytes);
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({kProgramStart + 0x120, 0x999, 0x999});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  EXPECT_THAT(scene.result.frames, ElementsAre(frame(kProgram, 0x100), frame(kProgram, 0x120)));
+  scene.stack[0] = kProgramStart + 0x121;  // not the start
+  EXPECT_NE(scene.unwind().reason, StopReason::complete);
+  scene.stack[0] = kProgramStart + 0x11f;  // padding
+  EXPECT_NE(scene.unwind().reason, StopReason::complete);
+  scene.stack[0] = kProgramStart + 0x120;
+  bytes[0x11b] = std::byte{0xe8};  // a call that does not return, of code without CFI
+  EXPECT_NE(scene.unwind().reason, StopReason::complete);
+}
+
 TEST(Unwinder, SaysThatThereWereNoRegisters) {
   UnwindScene scene;
   scene.registers = {};

@@ -291,6 +291,10 @@ bool UnwindWalk::step_without_rule() {
   if (module != nullptr && module->entry != 0 && module->elf_address(pc_) - module->entry < kEntryBytes) {
     return stop(StopReason::complete);
   }
+  if (module != nullptr && is_start_of_function(*module)) {
+    ++out_.frames.back().address;  // no call precedes it
+    return stop(StopReason::complete);
+  }
   const bool has_code =
       is_x86_64() && module != nullptr && module->file != FileId::none && !module->code.empty();
   const CodeRow row = has_code ? unwinder_.code_row(*module, pc_, !is_exact_) : CodeRow{};
@@ -310,6 +314,15 @@ bool UnwindWalk::step_without_rule() {
   const bool is_root =
       row.outcome == CodeRow::Outcome::never_returns && !is_exact_ && module->table != nullptr;
   return stop(is_root ? StopReason::complete : out_.reason);
+}
+
+// A return address where a function begins, behind a gap and not behind a call: nothing has returned there
+// yet. The root of a stack that was made by hand, as makecontext does with __start_context.
+bool UnwindWalk::is_start_of_function(const Module& module) const {
+  if (is_exact_ || module.table == nullptr) return false;
+  if (module.table->find(module.elf_address(pc_)) == RuleIndex::gap) return false;
+  const auto before = module.code_before(pc_, kCallBytes);
+  return !before.empty() && !is_after_call(unwinder_.architecture_, before);
 }
 
 // The rule is certain only as far as the code keeps to the calling convention: what it leads to is checked.

@@ -39,6 +39,7 @@ class UnwindWalk {
   bool step_by_hint(const ReturnHint& hint);
   bool step_by_frame_pointer(const Module* module);
   [[nodiscard]] bool is_newborn() const;
+  [[nodiscard]] bool is_start_of_function(const Module& module) const;
   [[nodiscard]] bool is_x86_64() const { return unwinder_.architecture_ == Architecture::x86_64; }
   bool go_to(const Caller& caller, How how);
 
