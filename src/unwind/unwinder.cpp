@@ -24,6 +24,7 @@ void Stack::clear() {
   reason = StopReason::complete;
   stop_file = FileId::none;
   outer_frames = 0;
+  inner_frames = 0;
   frames_from_code = 0;
 }
 

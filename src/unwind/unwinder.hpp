@@ -53,6 +53,7 @@ struct Stack {
   FileId stop_file = FileId::none;   // where unwinding stopped, for reasons other than complete
   std::size_t frames_from_code = 0;  // how many of the frames were left by a rule made from instructions
   std::size_t outer_frames = 0;      // how many of the frames come from memory above the copy
+  std::size_t inner_frames = 0;      // those before a gap: there were more than are kept; 0: no gap
 
   void clear();  // keeps its memory
 };
@@ -67,7 +68,7 @@ struct Stack {
 // Makes no system call, allocates nothing once its buffers have grown. One thread at a time.
 class Unwinder {
  public:
-  static constexpr std::size_t kMaxFrames = 4096;
+  static constexpr std::size_t kMaxFrames = 4096;  // of more, both ends are kept
 
   // `pointer_authentication_bits`: the bits of an aarch64 return address that carry a signature
   // (NT_ARM_PAC_MASK).

@@ -145,7 +145,7 @@ bool UnwindWalk::run() {
   while (true) {
     const std::uint64_t address = is_exact_ ? pc_ : pc_ - 1;
     const Unwinder::Location* location = unwinder_.find(address, modules_);
-    if (out_.frames.size() == Unwinder::kMaxFrames) {
+    if (out_.frames.size() == kMaxSteps) {
       stop(StopReason::depth_limit);
       break;
     }
@@ -490,13 +490,24 @@ void UnwindWalk::finish() {
     out_.outer_frames = out_.frames.size() - frames_in_copy_;
     // Words stay below the stack pointer after a return: the junction alone proves nothing when the walk from
     // there did not find the root.
-    const bool is_confirmed = !has_unknown_step_ || (reaches_root && holds_at_junction());
+    const bool leads_on = reaches_root || out_.reason == StopReason::depth_limit;
+    const bool is_confirmed = !has_unknown_step_ || (leads_on && holds_at_junction());
     if (!is_confirmed || out_.reason == StopReason::truncated_copy) cut_to_copy();
   } else if (out_.reason == StopReason::truncated_copy && outer_ != nullptr && !unwinder_.steps_.empty()) {
     append_known_callers();
   }
   if (outer_ != nullptr) outer_->record(unwinder_.steps_, reaches_root);
   if (out_.reason != StopReason::complete && !out_.frames.empty()) out_.stop_file = out_.frames.back().file;
+  if (out_.frames.size() > Unwinder::kMaxFrames) leave_out_middle();
+}
+
+// What is left out is recursion: nothing else is that deep. Where it began and where it has led to is known.
+void UnwindWalk::leave_out_middle() {
+  if (out_.reason == StopReason::depth_limit) return out_.frames.resize(Unwinder::kMaxFrames);
+  constexpr std::ptrdiff_t kEnd = Unwinder::kMaxFrames / 2;
+  out_.frames.erase(out_.frames.begin() + kEnd, out_.frames.end() - kEnd);
+  out_.inner_frames = kEnd;
+  out_.outer_frames = std::min(out_.outer_frames, out_.frames.size());
 }
 
 void UnwindWalk::cut_to_copy() {
@@ -510,10 +521,6 @@ void UnwindWalk::append_known_callers() {
   const auto known = callers.outermost_first;
   const std::size_t before = out_.frames.size();
   for (auto caller = known.rbegin(); caller != known.rend() && caller->return_address != 0; ++caller) {
-    if (out_.frames.size() == Unwinder::kMaxFrames) {
-      stop(StopReason::depth_limit);
-      break;
-    }
     pc_ = caller->return_address;
     const std::uint64_t address = caller->is_interrupted ? pc_ : pc_ - 1;
     const Unwinder::Location* location = unwinder_.find(address, modules_);

@@ -80,6 +80,7 @@ class UnwindWalk {
   void note_step(const Caller& caller, How how);
   void finish();
   void cut_to_copy();
+  void leave_out_middle();
   void append_known_callers();
   [[nodiscard]] bool holds_at_junction();
 
@@ -104,6 +105,7 @@ class UnwindWalk {
   bool follows_registers_;
   bool notes_steps_;  // for outer_, or for registers that are followed
 
+  static constexpr std::size_t kMaxSteps = 16384;  // half a millisecond
   static constexpr std::size_t kNever = SIZE_MAX;
   std::size_t frames_in_copy_ = kNever;  // how many frames there were before the first live read that counted
   bool touched_live_ = false;            // the step at hand has read live memory
