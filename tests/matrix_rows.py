@@ -117,6 +117,10 @@ def special_rows(builder, seconds):
         ("signal handler, own stack", "signal_handler.c", [text, "altstack"], False),
         ("vdso", "vdso_caller.c", [text], True),
         ("generated code", "jit.c", [text], True),
+        ("lazy binding", "lazy_binding.c", [text], True),
+        ("makecontext", "contexts.c", [text], True),
+        ("contexts by assembly", "contexts.c", [text, "by_hand"], True),
+        ("coroutines", "coroutine.cpp", [text], True),
         ("500 frames", "deep.cpp", ["500", "16", text], True),
         ("500 frames, varying", "deep.cpp", ["500", "16", text, "varying"], True),
         ("2,000 frames", "deep.cpp", ["2000", "16", text], True),
@@ -126,8 +130,8 @@ def special_rows(builder, seconds):
     ]
     for compiler in ("gcc", "clang"):
         for name, puppet, arguments, required in cases:
-            def build(puppet=puppet, compiler=compiler):
-                return builder.native(puppet, compiler, "-O2", "-fomit-frame-pointer")
+            def build(puppet=puppet, compiler=compiler, binding=("-Wl,-z,lazy",) if name == "lazy binding" else ()):
+                return builder.native(puppet, compiler, "-O2", "-fomit-frame-pointer", *binding)
 
             yield row("%s -O2: %s" % (compiler, name), build, arguments, quick=compiler == "gcc", required=required, needs=[compiler])
 

@@ -11,7 +11,8 @@
 namespace ddprof {
 
 // Why a stack is not longer than it is. Shown to users: every reason but `complete` becomes a frame at the
-// root end of the stack, a counter per module, and a line in the summary.
+// root end of the stack (depth_limit: where frames are left out), a counter per module, and a line in the
+// summary.
 enum class StopReason : std::uint8_t {
   complete,            // reached the thread's root
   truncated_copy,      // the stack is deeper than the bytes that were copied
@@ -19,7 +20,7 @@ enum class StopReason : std::uint8_t {
   unsupported_rule,    // CFI that the table cannot express
   bad_memory,          // a rule pointed outside of the stack
   unknown_code,        // the address is in no known module and the frame pointer does not verify
-  depth_limit,         // more frames than we keep
+  depth_limit,         // more frames than we keep: some in the middle are left out
   no_registers,        // the kernel gave no user registers (a task in exec or exit, a 32-bit task)
   own_process,         // the profiler's own, and there were too many of them to be unwound
   unread_unwind_info,  // the module has unwind information that was too large to read, or is left alone

@@ -113,8 +113,14 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
   if (stack_.reason != StopReason::complete) {
     frames_.push_back({.kind = FrameKind::stopped, .reason = stack_.reason, .file = stack_.stop_file});
   }
+  StopReason reason = stack_.reason;
+  if (stack_.inner_frames > 0) {
+    const auto gap = static_cast<std::ptrdiff_t>(sample.kernel_chain.size() + stack_.inner_frames);
+    frames_.insert(frames_.begin() + gap, {.kind = FrameKind::stopped, .reason = StopReason::depth_limit});
+    if (reason == StopReason::complete) reason = StopReason::depth_limit;
+  }
   bool is_deep = stack_.outer_frames > 0 || stack_.reason == StopReason::truncated_copy;
-  return {frames_, stack_.reason, stack_.stop_file, is_deep, stack_.frames_from_code > 0};
+  return {frames_, reason, stack_.stop_file, is_deep, stack_.frames_from_code > 0};
 }
 
 }  // namespace ddprof

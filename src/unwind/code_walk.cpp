@@ -215,7 +215,7 @@ void CodeWalk::note_return(const State& state, bool is_certain) {
     const Value& value = state.registers[reg];
     if (value != Value{reg} && !is_in_frame(value, sp)) is_certain = false;
   }
-  returns_found_.push_back({sp, state.registers[kRbp], is_certain});
+  returns_found_.push_back({state.registers, is_certain});
   if (is_certain && ++certain_returns_ == 1)
     limit_ = std::min(kMaxInstructions, instructions_ + kMaxConfirming);
 }
@@ -353,7 +353,8 @@ const CodeWalk::Return* CodeWalk::agreed_return(bool& contradicts) const {
   for (const bool is_certain : {true, false}) {
     for (const Return& found : returns_found_) {
       if (found.is_certain != is_certain) continue;
-      contradicts = contradicts || (agreed != nullptr && *agreed != found);
+      contradicts =
+          contradicts || (agreed != nullptr && (agreed->sp() != found.sp() || agreed->fp() != found.fp()));
       agreed = &found;
     }
     if (agreed != nullptr) return agreed;
@@ -383,7 +384,8 @@ CodeRow CodeWalk::conclude() const {
 }
 
 std::optional<ddprof_unwind_rule> CodeWalk::to_rule(const Return& found) {
-  const auto& [sp, fp, is_certain] = found;
+  const Value& sp = found.sp();
+  const Value& fp = found.fp();
   ddprof_unwind_rule rule{};
   const std::int64_t cfa = std::int64_t{sp.loads == 1 ? sp.outer : sp.inner} + kWordBytes;
   if (sp.loads == 1) {
@@ -420,6 +422,25 @@ std::optional<ddprof_unwind_rule> CodeWalk::to_rule(const Return& found) {
   if (!std::in_range<std::int16_t>(offset)) return std::nullopt;
   rule.fp_offset = static_cast<std::int16_t>(offset);
   return rule;
+}
+
+RegisterPlace CodeWalk::place_of(unsigned dwarf_number) const {
+  using Where = RegisterPlace::Where;
+  const auto number = std::find(kDwarfNumbers.begin(), kDwarfNumbers.end(), dwarf_number);
+  bool contradicts = false;
+  const Return* found = agreed_return(contradicts);
+  if (number == kDwarfNumbers.end() || found == nullptr || contradicts) return {};
+  const auto reg = static_cast<std::uint8_t>(number - kDwarfNumbers.begin());
+  const Value& value = found->registers[reg];
+  const bool is_agreed = std::all_of(returns_found_.begin(), returns_found_.end(), [&](const Return& other) {
+    return other.is_certain != found->is_certain || other.registers[reg] == value;
+  });
+  if (!is_agreed) return {};
+  if (value == Value{reg}) return {Where::unchanged, 0};
+  const bool is_word = value.loads == 1 && value.outer == 0;
+  if (is_word && value.base == kRsp) return {Where::at_sp, value.inner};
+  if (is_word && value.base == kRbp) return {Where::at_fp, value.inner};
+  return {};
 }
 
 CodeRow CodeWalk::find_caller(std::uint64_t return_address) {

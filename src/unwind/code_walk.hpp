@@ -41,6 +41,18 @@ struct CodeRow {
   unsigned instructions = 0;  // that were read
 };
 
+// Where the value lies that a register has when a frame returns.
+struct RegisterPlace {
+  enum class Where : std::uint8_t {
+    unknown,
+    unchanged,
+    at_sp,  // in the word at sp + offset
+    at_fp,  // in the word at rbp + offset
+  };
+  Where where = Where::unknown;
+  std::int32_t offset = 0;
+};
+
 // Unwind rules for x86-64 code that has no unwind information.
 //
 // Whatever a function has put on the stack, it removes before it returns, and it gives the caller's registers
@@ -59,6 +71,8 @@ class CodeWalk {
   [[nodiscard]] CodeRow find(std::uint64_t pc);
   // Of a frame that has called: where its call does not return, other code follows.
   [[nodiscard]] CodeRow find_caller(std::uint64_t return_address);
+  // What the last of them, if it has found a rule, knows of a register by its DWARF number.
+  [[nodiscard]] RegisterPlace place_of(unsigned dwarf_number) const;
 
  private:
   // Addresses, forgotten all at once. Room for more than a walk can visit.
@@ -128,10 +142,11 @@ class CodeWalk {
   };
 
   struct Return {
-    Value sp;
-    Value fp;
+    std::array<Value, x86_64::kRegisters> registers;
     bool is_certain = false;
-    friend bool operator==(const Return&, const Return&) = default;
+
+    [[nodiscard]] const Value& sp() const { return registers[x86_64::kRsp]; }
+    [[nodiscard]] const Value& fp() const { return registers[x86_64::kRbp]; }
   };
 
   void follow(std::uint64_t pc, State& state);

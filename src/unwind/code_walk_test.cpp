@@ -35,6 +35,12 @@ class Snippet {
     walk.start({kSnippetStart, bytes_}, no_return);
     return walk.find(kSnippetStart + starts_[index]);
   }
+  [[nodiscard]] RegisterPlace place(std::size_t index, unsigned dwarf_number) const {
+    CodeWalk walk;
+    walk.start({kSnippetStart, bytes_});
+    EXPECT_EQ(walk.find(kSnippetStart + starts_[index]).outcome, CodeRow::Outcome::rule);
+    return walk.place_of(dwarf_number);
+  }
 
  private:
   std::vector<std::byte> bytes_;
@@ -265,6 +271,35 @@ TEST(CodeWalk, BelievesTheReturnThatGivesRegistersBack) {
                      kPopRbp,
                      kReturn};  // loses rbx
   expect_code_rule(code.row(0), DDPROF_CFA_SP, 16);
+}
+
+// Whose value a caller gets back.
+TEST(CodeWalk, TellsWhereARegisterIsSaved) {
+  using Where = RegisterPlace::Where;
+  constexpr unsigned kRbx = 3;
+  constexpr unsigned kR12 = 12;
+  const auto expect_place = [](const Snippet& code, std::size_t index, unsigned number, Where where,
+                               int offset) {
+    SCOPED_TRACE(index);
+    const RegisterPlace place = code.place(index, number);
+    EXPECT_EQ(place.where, where);
+    EXPECT_EQ(place.offset, offset);
+  };
+  const Snippet pushes{kPushRbx, kSubRsp24, kNothing, {0x48, 0x83, 0xc4, 0x18}, kPopRbx, kReturn};
+  expect_place(pushes, 0, kRbx, Where::unchanged, 0);
+  expect_place(pushes, 1, kRbx, Where::at_sp, 0);
+  expect_place(pushes, 2, kRbx, Where::at_sp, 24);
+  expect_place(pushes, 5, kRbx, Where::unchanged, 0);
+  expect_place(pushes, 2, kR12, Where::unchanged, 0);
+  const Snippet by_rbp{{0x4c, 0x8b, 0x65, 0xf0} /* mov -16(%rbp),%r12 */, kLeave, kReturn};
+  expect_place(by_rbp, 0, kR12, Where::at_fp, -16);
+  const Snippet lost{{0xbb, 0, 0, 0, 0} /* mov $0,%ebx */, kReturn};
+  expect_place(lost, 0, kRbx, Where::unknown, 0);
+  expect_place(pushes, 2, 16, Where::unknown, 0);  // no general register
+  // one way gives it back, the other does not
+  const Snippet branches{{0x74, 0x01} /* je */, kReturn, {0x31, 0xc0} /* xor %eax,%eax */, kReturn};
+  expect_place(branches, 0, 0, Where::unknown, 0);
+  expect_place(branches, 0, kRbx, Where::unchanged, 0);
 }
 
 TEST(CodeWalk, RefusesReturnsToBelowTheStackPointer) {

@@ -24,6 +24,7 @@ void Stack::clear() {
   reason = StopReason::complete;
   stop_file = FileId::none;
   outer_frames = 0;
+  inner_frames = 0;
   frames_from_code = 0;
 }
 
@@ -38,25 +39,49 @@ void Unwinder::unwind(const Registers& registers, const StackCopy& copy, const M
                       OuterFrames* outer, MemoryReader* live, Stack& out) {
   out.clear();
   code_instructions_ = 0;
-  UnwindWalk(*this, registers, copy, modules, outer, live, out).run();
+  followed_.registers = 0;
+  while (!UnwindWalk(*this, registers, copy, modules, outer, live, out).run()) out.clear();
+}
+
+namespace {
+
+constexpr std::size_t kMaxCodeRows = 16384;  // 600 KB
+// A millisecond. The frames that are left are walked by the next samples; where every stack has new ones,
+// it is a program that means harm.
+constexpr unsigned kMaxInstructionsOfStack = 20'000;
+
+}  // namespace
+
+CodeRow Unwinder::walk_code(const Module& module, std::uint64_t address, bool is_return_address) {
+  code_walk_.start({module.elf_address(module.start.value), module.code},
+                   module.table != nullptr ? &module.table->no_return() : nullptr);
+  const CodeRow row = is_return_address ? code_walk_.find_caller(address) : code_walk_.find(address);
+  code_instructions_ += row.instructions;
+  return row;
 }
 
 const CodeRow& Unwinder::code_row(const Module& module, std::uint64_t pc, bool is_return_address) {
-  constexpr std::size_t kMaxCodeRows = 16384;  // 600 KB
-  // A millisecond. The frames that are left are walked by the next samples; where every stack has new ones,
-  // it is a program that means harm.
-  constexpr unsigned kMaxInstructionsOfStack = 20'000;
   static constexpr CodeRow kNotNow{.outcome = CodeRow::Outcome::too_long};
   const std::uint64_t address = module.elf_address(pc);
   const std::pair key(module.file, address * 2 + (is_return_address ? 1 : 0));
   if (const auto known = code_rows_.find(key); known != code_rows_.end()) return known->second;
   if (code_instructions_ >= kMaxInstructionsOfStack) return kNotNow;
   if (code_rows_.size() >= kMaxCodeRows) code_rows_.clear();
-  code_walk_.start({module.elf_address(module.start.value), module.code},
-                   module.table != nullptr ? &module.table->no_return() : nullptr);
-  const CodeRow row = is_return_address ? code_walk_.find_caller(address) : code_walk_.find(address);
-  code_instructions_ += row.instructions;
-  return code_rows_.emplace(key, row).first->second;
+  return code_rows_.emplace(key, walk_code(module, address, is_return_address)).first->second;
+}
+
+const Unwinder::CodeRegister& Unwinder::code_register(const Module& module, std::uint64_t pc,
+                                                      bool is_return_address, unsigned number) {
+  static constexpr CodeRegister kNotNow{};
+  const std::uint64_t address = module.elf_address(pc);
+  const std::pair key(module.file, (address * Registers::kCount + number) * 2 + (is_return_address ? 1 : 0));
+  if (const auto known = code_registers_.find(key); known != code_registers_.end()) return known->second;
+  if (code_instructions_ >= kMaxInstructionsOfStack) return kNotNow;
+  if (code_registers_.size() >= kMaxCodeRows) code_registers_.clear();
+  CodeRegister& found = code_registers_[key];
+  const CodeRow row = walk_code(module, address, is_return_address);
+  if (row.outcome == CodeRow::Outcome::rule) found = {row.rule, code_walk_.place_of(number)};
+  return found;
 }
 
 const Unwinder::Location* Unwinder::look_up(std::uint64_t address, const ModuleMap& modules,

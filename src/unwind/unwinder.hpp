@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -52,6 +53,7 @@ struct Stack {
   FileId stop_file = FileId::none;   // where unwinding stopped, for reasons other than complete
   std::size_t frames_from_code = 0;  // how many of the frames were left by a rule made from instructions
   std::size_t outer_frames = 0;      // how many of the frames come from memory above the copy
+  std::size_t inner_frames = 0;      // those before a gap: there were more than are kept; 0: no gap
 
   void clear();  // keeps its memory
 };
@@ -66,7 +68,7 @@ struct Stack {
 // Makes no system call, allocates nothing once its buffers have grown. One thread at a time.
 class Unwinder {
  public:
-  static constexpr std::size_t kMaxFrames = 4096;
+  static constexpr std::size_t kMaxFrames = 4096;  // of more, both ends are kept
 
   // `pointer_authentication_bits`: the bits of an aarch64 return address that carry a signature
   // (NT_ARM_PAC_MASK).
@@ -100,6 +102,13 @@ class Unwinder {
   }
   // From the instructions; made once for an address of a file.
   const CodeRow& code_row(const Module& module, std::uint64_t pc, bool is_return_address);
+  struct CodeRegister {
+    ddprof_unwind_rule rule{};  // of the frame; a gap: nothing is known
+    RegisterPlace place;
+  };
+  const CodeRegister& code_register(const Module& module, std::uint64_t pc, bool is_return_address,
+                                    unsigned number);
+  CodeRow walk_code(const Module& module, std::uint64_t address, bool is_return_address);
   const Location* look_up(std::uint64_t address, const ModuleMap& modules, Location& slot) const;
 
   const RuleDictionary& rules_;
@@ -108,8 +117,17 @@ class Unwinder {
   std::vector<Location> cache_;  // direct-mapped by address and generation
   CodeWalk code_walk_;
   absl::flat_hash_map<std::pair<FileId, std::uint64_t>, CodeRow> code_rows_;  // by file and twice the address
-  unsigned code_instructions_ = 0;     // that walks for the stack at hand have read
-  std::vector<OuterFrame> steps_;      // of the walk at hand
+  absl::flat_hash_map<std::pair<FileId, std::uint64_t>, CodeRegister> code_registers_;
+  unsigned code_instructions_ = 0;  // that walks for the stack at hand have read
+  std::vector<OuterFrame> steps_;   // of the walk at hand
+  // Registers by which some caller finds its CFA, by their DWARF numbers. Few stacks have any: a walk that
+  // needs one begins again, and follows it from the leaf on.
+  struct Followed {
+    std::uint32_t registers = 0;
+    std::uint32_t known = 0;  // those whose values are known in the frame at hand
+    std::array<std::uint64_t, Registers::kCount> values{};
+  };
+  Followed followed_;
   std::vector<std::byte> live_bytes_;  // window on live memory
 };
 

@@ -230,6 +230,19 @@ TEST_F(UnwinderDeep, CompletesTwoThousandFramesWithFewReads) {
   EXPECT_LE(memory_.reads.size(), 5U);  // 60 KB above the copy in windows of 16 KB
 }
 
+TEST_F(UnwinderDeep, BelievesBothEndsOfMoreFramesThanItKeeps) {
+  recurse(5000);
+  const Stack& stack = sample(100, 100, &memory_);
+  EXPECT_EQ(stack.reason, StopReason::complete);
+  EXPECT_EQ(stack.frames.size(), Unwinder::kMaxFrames);
+  EXPECT_EQ(stack.inner_frames, Unwinder::kMaxFrames / 2);
+  EXPECT_EQ(stack.frames.back().address, 0x300U);
+  recurse(20000);  // more than are walked
+  outer_ = {};
+  EXPECT_EQ(sample(100, 100, &memory_).reason, StopReason::depth_limit);
+  EXPECT_EQ(stack.frames.size(), Unwinder::kMaxFrames);
+}
+
 TEST_F(UnwinderDeep, FollowsADeepStackThatGoesOnGrowingDownward) {
   sample(5, 100, &memory_);
   sample(5, 200, &memory_);

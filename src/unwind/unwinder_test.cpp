@@ -187,14 +187,52 @@ TEST(Unwinder, RefusesAFrameThatDoesNotLieAboveItsCallee) {
   EXPECT_EQ(scene.result.frames.size(), 2U);
 }
 
+TEST(Unwinder, KeepsBothEndsOfAStackWithTooManyFrames) {
+  UnwindScene scene;
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}, {0x300, kEndRule}});
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.stack.assign(Unwinder::kMaxFrames - 1, kProgramStart + 0x110);
+  scene.stack.back() = kProgramStart + 0x301;
+  EXPECT_EQ(scene.unwind().inner_frames, 0U);
+  EXPECT_EQ(scene.result.frames.size(), Unwinder::kMaxFrames);
+  scene.stack.insert(scene.stack.begin(), 10, kProgramStart + 0x120);
+  scene.unwind();
+  EXPECT_EQ(scene.result.reason, StopReason::complete);
+  EXPECT_EQ(scene.result.inner_frames, Unwinder::kMaxFrames / 2);
+  ASSERT_EQ(scene.result.frames.size(), Unwinder::kMaxFrames);
+  EXPECT_EQ(scene.result.frames[0].address, 0x100U);
+  EXPECT_EQ(scene.result.frames[10].address, 0x11fU);
+  EXPECT_EQ(scene.result.frames[11].address, 0x10fU);
+  EXPECT_EQ(scene.result.frames.back().address, 0x300U);
+}
+
 TEST(Unwinder, EndsAtTheDepthLimit) {
   UnwindScene scene;
   scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}});
   scene.registers.pc = kProgramStart + 0x100;
-  scene.stack.assign(Unwinder::kMaxFrames + 10, kProgramStart + 0x110);
+  scene.stack.assign(20000, kProgramStart + 0x110);
   scene.unwind();
   EXPECT_EQ(scene.result.reason, StopReason::depth_limit);
+  EXPECT_EQ(scene.result.inner_frames, 0U);
   EXPECT_EQ(scene.result.frames.size(), Unwinder::kMaxFrames);
+}
+
+// makecontext gives a function __start_context to return to, which nothing has called.
+TEST(Unwinder, TakesTheStartOfAFunctionForTheRootOfAContext) {
+  UnwindScene scene;
+  std::vector<std::byte> bytes(0x200, std::byte{0x90});
+  scene.add_module(kProgramStart, kProgram, {{0x100, sp_rule(8)}, {0x110, {}}, {0x120, sp_rule(8)}}, bytes);
+  scene.registers.pc = kProgramStart + 0x100;
+  scene.push({kProgramStart + 0x120, 0x999, 0x999});
+  EXPECT_EQ(scene.unwind().reason, StopReason::complete);
+  EXPECT_THAT(scene.result.frames, ElementsAre(frame(kProgram, 0x100), frame(kProgram, 0x120)));
+  scene.stack[0] = kProgramStart + 0x121;  // not the start
+  EXPECT_NE(scene.unwind().reason, StopReason::complete);
+  scene.stack[0] = kProgramStart + 0x11f;  // padding
+  EXPECT_NE(scene.unwind().reason, StopReason::complete);
+  scene.stack[0] = kProgramStart + 0x120;
+  bytes[0x11b] = std::byte{0xe8};  // a call that does not return, of code without CFI
+  EXPECT_NE(scene.unwind().reason, StopReason::complete);
 }
 
 TEST(Unwinder, SaysThatThereWereNoRegisters) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <optional>
 
 namespace ddprof {
 
@@ -29,7 +31,9 @@ UnwindWalk::UnwindWalk(Unwinder& unwinder, const Registers& registers, const Sta
       pc_(registers.pc),
       sp_(registers.sp),
       fp_(registers.fp),
-      registers_(&registers) {}
+      registers_(&registers),
+      follows_registers_(unwinder.followed_.registers != 0),
+      notes_steps_(outer != nullptr || follows_registers_) {}
 
 // Called once per frame of every sample: from here to run() all becomes one loop.
 
@@ -57,11 +61,10 @@ inline bool UnwindWalk::find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& 
       break;
   }
   const unsigned number = rule.cfa - DDPROF_CFA_REGISTER;
-  if (rule.cfa < DDPROF_CFA_REGISTER || number >= Registers::kCount || registers_ == nullptr) {
+  if (rule.cfa < DDPROF_CFA_REGISTER || number >= Registers::kCount) {
     return stop(StopReason::unsupported_rule);
   }
-  cfa = registers_->by_dwarf_number[number] + offset;
-  return true;
+  return find_cfa_by_register(number, offset, cfa);
 }
 
 inline bool UnwindWalk::find_frame_pointer(const ddprof_unwind_rule& rule, Caller& caller) {
@@ -130,17 +133,19 @@ inline bool UnwindWalk::step(const ddprof_unwind_rule& rule) {
   }
 }
 
-void UnwindWalk::run() {
+bool UnwindWalk::run() {
   if (pc_ == 0 && sp_ == 0) {
     out_.reason = StopReason::no_registers;
-    return;
+    return true;
   }
+  const std::uint32_t followed = unwinder_.followed_.registers;
+  unwinder_.followed_.known = 0;
   unwinder_.steps_.clear();
   if (outer_ != nullptr) outer_->forget_below(sp_);
   while (true) {
     const std::uint64_t address = is_exact_ ? pc_ : pc_ - 1;
     const Unwinder::Location* location = unwinder_.find(address, modules_);
-    if (out_.frames.size() == Unwinder::kMaxFrames) {
+    if (out_.frames.size() == kMaxSteps) {
       stop(StopReason::depth_limit);
       break;
     }
@@ -155,7 +160,75 @@ void UnwindWalk::run() {
     emit(*location, address);
     if (!step(location->rule)) break;
   }
+  if (unwinder_.followed_.registers != followed) return false;
   finish();
+  return true;
+}
+
+// Registers other than the stack and the frame pointer. In the innermost frame they are known. In a caller it
+// depends on the frames that it has called: their instructions say what a register is when they return
+// (CodeWalk). Rules need not say it, which would cost every table for the sake of a few functions:
+// _dl_runtime_resolve, which aligns its stack and finds it again by rbx, and assembly of libcrypto.
+
+namespace {
+
+constexpr int kMaxFollowed = 4;  // registers of one stack: each begins it anew
+
+}  // namespace
+
+bool UnwindWalk::find_cfa_by_register(unsigned number, std::uint64_t offset, std::uint64_t& cfa) {
+  if (registers_ != nullptr) {
+    cfa = registers_->by_dwarf_number[number] + offset;
+    return true;
+  }
+  Unwinder::Followed& followed = unwinder_.followed_;
+  const std::uint32_t bit = std::uint32_t{1} << number;
+  const bool may_follow = is_x86_64() && std::popcount(followed.registers) < kMaxFollowed;
+  if (may_follow) followed.registers |= bit;
+  if ((followed.known & bit) == 0) return stop(StopReason::unsupported_rule);
+  cfa = followed.values[number] + offset;
+  // What the instructions say holds as far as they keep to the calling convention: it must lead to a caller.
+  std::uint64_t return_address = 0;
+  if (cfa <= sp_ || !is_copied(cfa - 8) || !read(cfa - 8, return_address) ||
+      !is_return_address(return_address)) {
+    return stop(StopReason::unsupported_rule);
+  }
+  return true;
+}
+
+void UnwindWalk::follow_registers(const Caller& caller, How how) {
+  Unwinder::Followed& followed = unwinder_.followed_;
+  std::uint32_t known = 0;
+  const std::uint32_t wanted = touched_live_ ? 0 : followed.registers;
+  for (std::uint32_t left = wanted; left != 0; left &= left - 1) {
+    const auto number = static_cast<unsigned>(std::countr_zero(left));
+    const auto value = how == How::by_signal_frame ? std::optional(interrupted_.by_dwarf_number[number])
+                                                   : register_in_caller(number, caller);
+    if (value) known |= std::uint32_t{1} << number;
+    followed.values[number] = value.value_or(0);
+  }
+  followed.known = known;
+}
+
+// The value of a register of the frame at hand when it returns.
+std::optional<std::uint64_t> UnwindWalk::register_in_caller(unsigned number, const Caller& caller) {
+  using Where = RegisterPlace::Where;
+  const Unwinder::Followed& followed = unwinder_.followed_;
+  const bool is_known = registers_ != nullptr || (followed.known >> number & 1) != 0;
+  const Module* module = modules_.find(Address{is_exact_ ? pc_ : pc_ - 1});
+  if (module == nullptr || module->file == FileId::none || module->code.empty()) return std::nullopt;
+  const auto& [rule, place] = unwinder_.code_register(*module, pc_, !is_exact_, number);
+  // If instructions and table do not agree on the frame, the former were not understood.
+  std::uint64_t cfa = 0;
+  if (rule.cfa == DDPROF_CFA_GAP || !find_cfa(rule, cfa) || cfa != caller.sp) return std::nullopt;
+  if (place.where == Where::unchanged && is_known)
+    return registers_ != nullptr ? registers_->by_dwarf_number[number] : followed.values[number];
+  if (place.where != Where::at_sp && place.where != Where::at_fp) return std::nullopt;
+  const std::uint64_t address =
+      (place.where == Where::at_sp ? sp_ : fp_) + static_cast<std::uint64_t>(std::int64_t{place.offset});
+  std::uint64_t value = 0;
+  if (!is_copied(address) || !read(address, value)) return std::nullopt;
+  return value;
 }
 
 bool UnwindWalk::step_through_signal_frame() {
@@ -218,6 +291,10 @@ bool UnwindWalk::step_without_rule() {
   if (module != nullptr && module->entry != 0 && module->elf_address(pc_) - module->entry < kEntryBytes) {
     return stop(StopReason::complete);
   }
+  if (module != nullptr && is_start_of_function(*module)) {
+    ++out_.frames.back().address;  // no call precedes it
+    return stop(StopReason::complete);
+  }
   const bool has_code =
       is_x86_64() && module != nullptr && module->file != FileId::none && !module->code.empty();
   const CodeRow row = has_code ? unwinder_.code_row(*module, pc_, !is_exact_) : CodeRow{};
@@ -237,6 +314,15 @@ bool UnwindWalk::step_without_rule() {
   const bool is_root =
       row.outcome == CodeRow::Outcome::never_returns && !is_exact_ && module->table != nullptr;
   return stop(is_root ? StopReason::complete : out_.reason);
+}
+
+// A return address where a function begins, behind a gap and not behind a call: nothing has returned there
+// yet. The root of a stack that was made by hand, as makecontext does with __start_context.
+bool UnwindWalk::is_start_of_function(const Module& module) const {
+  if (is_exact_ || module.table == nullptr) return false;
+  if (module.table->find(module.elf_address(pc_)) == RuleIndex::gap) return false;
+  const auto before = module.code_before(pc_, kCallBytes);
+  return !before.empty() && !is_after_call(unwinder_.architecture_, before);
 }
 
 // The rule is certain only as far as the code keeps to the calling convention: what it leads to is checked.
@@ -361,6 +447,10 @@ bool UnwindWalk::read_live(std::uint64_t address, std::uint64_t& value) {
 }
 
 void UnwindWalk::note_step(const Caller& caller, How how) {
+  if (follows_registers_) {
+    follow_registers(caller, how);
+    if (outer_ == nullptr) return;
+  }
   std::vector<OuterFrame>& steps = unwinder_.steps_;
   if (!steps.empty() && caller.slot <= steps.back().slot) steps.clear();  // a signal led to another stack
   OuterFrame step{caller.slot, caller.pc, caller.sp, caller.fp, copy_.taken_at, how == How::by_signal_frame,
@@ -400,13 +490,24 @@ void UnwindWalk::finish() {
     out_.outer_frames = out_.frames.size() - frames_in_copy_;
     // Words stay below the stack pointer after a return: the junction alone proves nothing when the walk from
     // there did not find the root.
-    const bool is_confirmed = !has_unknown_step_ || (reaches_root && holds_at_junction());
+    const bool leads_on = reaches_root || out_.reason == StopReason::depth_limit;
+    const bool is_confirmed = !has_unknown_step_ || (leads_on && holds_at_junction());
     if (!is_confirmed || out_.reason == StopReason::truncated_copy) cut_to_copy();
   } else if (out_.reason == StopReason::truncated_copy && outer_ != nullptr && !unwinder_.steps_.empty()) {
     append_known_callers();
   }
   if (outer_ != nullptr) outer_->record(unwinder_.steps_, reaches_root);
   if (out_.reason != StopReason::complete && !out_.frames.empty()) out_.stop_file = out_.frames.back().file;
+  if (out_.frames.size() > Unwinder::kMaxFrames) leave_out_middle();
+}
+
+// What is left out is recursion: nothing else is that deep. Where it began and where it has led to is known.
+void UnwindWalk::leave_out_middle() {
+  if (out_.reason == StopReason::depth_limit) return out_.frames.resize(Unwinder::kMaxFrames);
+  constexpr std::ptrdiff_t kEnd = Unwinder::kMaxFrames / 2;
+  out_.frames.erase(out_.frames.begin() + kEnd, out_.frames.end() - kEnd);
+  out_.inner_frames = kEnd;
+  out_.outer_frames = std::min(out_.outer_frames, out_.frames.size());
 }
 
 void UnwindWalk::cut_to_copy() {
@@ -420,10 +521,6 @@ void UnwindWalk::append_known_callers() {
   const auto known = callers.outermost_first;
   const std::size_t before = out_.frames.size();
   for (auto caller = known.rbegin(); caller != known.rend() && caller->return_address != 0; ++caller) {
-    if (out_.frames.size() == Unwinder::kMaxFrames) {
-      stop(StopReason::depth_limit);
-      break;
-    }
     pc_ = caller->return_address;
     const std::uint64_t address = caller->is_interrupted ? pc_ : pc_ - 1;
     const Unwinder::Location* location = unwinder_.find(address, modules_);

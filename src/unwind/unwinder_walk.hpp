@@ -16,7 +16,8 @@ class UnwindWalk {
   UnwindWalk(Unwinder& unwinder, const Registers& registers, const StackCopy& copy, const ModuleMap& modules,
              OuterFrames* outer, MemoryReader* live, Stack& out);
 
-  void run();
+  // False: it has found that it needs to follow another register, and is to begin again.
+  bool run();
 
  private:
   enum class How { by_rule, by_frame_pointer, by_signal_frame };
@@ -38,10 +39,16 @@ class UnwindWalk {
   bool step_by_hint(const ReturnHint& hint);
   bool step_by_frame_pointer(const Module* module);
   [[nodiscard]] bool is_newborn() const;
+  [[nodiscard]] bool is_start_of_function(const Module& module) const;
   [[nodiscard]] bool is_x86_64() const { return unwinder_.architecture_ == Architecture::x86_64; }
   bool go_to(const Caller& caller, How how);
 
   bool find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa);
+  // Not part of the loop, which would be slower by what they need.
+  [[gnu::cold, gnu::noinline]] bool find_cfa_by_register(unsigned number, std::uint64_t offset,
+                                                         std::uint64_t& cfa);
+  [[gnu::cold, gnu::noinline]] void follow_registers(const Caller& caller, How how);
+  [[nodiscard]] std::optional<std::uint64_t> register_in_caller(unsigned number, const Caller& caller);
   bool find_frame_pointer(const ddprof_unwind_rule& rule, Caller& caller);
   bool find_return_address(const ddprof_unwind_rule& rule, Caller& caller);
   bool restore_x86_64();
@@ -62,6 +69,10 @@ class UnwindWalk {
     std::memcpy(&value, copy_.bytes.data() + offset, sizeof value);
     return true;
   }
+  [[nodiscard]] bool is_copied(std::uint64_t address) const {
+    const std::uint64_t size = copy_.bytes.size();
+    return size >= sizeof address && address - copy_.start.value <= size - sizeof address;
+  }
   bool read_outside(std::uint64_t address, std::uint64_t& value);
   bool read_live(std::uint64_t address, std::uint64_t& value);
 
@@ -69,6 +80,7 @@ class UnwindWalk {
   void note_step(const Caller& caller, How how);
   void finish();
   void cut_to_copy();
+  void leave_out_middle();
   void append_known_callers();
   [[nodiscard]] bool holds_at_junction();
 
@@ -90,7 +102,10 @@ class UnwindWalk {
   bool is_exact_ = true;           // pc_ is an instruction that was about to run, not a return address
   bool by_frame_pointer_ = false;  // this frame was reached through a verified frame pointer
   bool on_other_stack_ = false;    // a signal frame led to a stack that was not copied
+  bool follows_registers_;
+  bool notes_steps_;  // for outer_, or for registers that are followed
 
+  static constexpr std::size_t kMaxSteps = 16384;  // half a millisecond
   static constexpr std::size_t kNever = SIZE_MAX;
   std::size_t frames_in_copy_ = kNever;  // how many frames there were before the first live read that counted
   bool touched_live_ = false;            // the step at hand has read live memory
@@ -111,7 +126,7 @@ class UnwindWalk {
 
 inline bool UnwindWalk::go_to(const Caller& caller, How how) {
   const std::uint64_t pc = caller.pc & unwinder_.code_address_mask_;
-  if (outer_ != nullptr && caller.slot != 0) note_step({caller.slot, pc, caller.sp, caller.fp}, how);
+  if (notes_steps_ && caller.slot != 0) note_step({caller.slot, pc, caller.sp, caller.fp}, how);
   pc_ = pc;
   sp_ = caller.sp;
   fp_ = caller.fp;

@@ -8,7 +8,7 @@ import unittest
 import harness
 
 
-class Matrix(unittest.TestCase):
+class Matrix(harness.SystemTest):
     # Two hundred samples of each, on a machine that may be busy, scatter: the bar is lower here than the goal of 99.5 %
     # that tests/matrix.py holds by default. Deep stacks are completed from live memory, which a busy machine reads too late: a program
     # below the bar is recorded again. Copies of stacks are as large as by default up to 250 Hz.
@@ -18,6 +18,15 @@ class Matrix(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=280)
         print(done.stdout)
         self.assertEqual(done.returncode, 0)
+
+    @harness.tries(3)
+    def test_of_more_frames_than_are_kept_both_ends_are(self):
+        recording = self.record([self.puppet("deep"), "4200", "128", "1"])
+        inside = [sample for sample in recording.samples() if recording.has(sample, "bottom")]
+        whole = [sample for sample in inside if sample.stack[-1] == "_start" and "[truncated: too many frames]" in sample.stack[1000:-1000]]
+        self.assertGreater(sum(sample.values[0] for sample in whole), 0.9 * sum(sample.values[0] for sample in inside), recording.stderr)
+        self.assertGreater(len(whole), 0)
+        self.assertRegex(recording.stderr, "too many frames")
 
 
 if __name__ == "__main__":

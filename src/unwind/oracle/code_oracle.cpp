@@ -10,6 +10,7 @@
 #include "unwind/cfi_index.hpp"
 #include "unwind/compile.hpp"
 #include "unwind/no_return_functions.hpp"
+#include "unwind/oracle/libdw_frames.hpp"
 
 namespace ddprof {
 
@@ -200,9 +201,9 @@ std::uint64_t cpu_nanoseconds() {
 
 class CodeComparison {
  public:
-  CodeComparison(CodeWalk& walk, const StackHeights& heights, CodeOracleReport& report,
-                 std::size_t max_details)
-      : walk_(walk), heights_(heights), report_(report), max_details_(max_details) {}
+  CodeComparison(CodeWalk& walk, const StackHeights& heights, const LibdwFrames& libdw,
+                 CodeOracleReport& report, std::size_t max_details)
+      : walk_(walk), heights_(heights), libdw_(libdw), report_(report), max_details_(max_details) {}
 
   void compare(std::uint64_t pc, const ddprof_unwind_rule& cfi) {
     const bool is_frame = cfi.cfa == DDPROF_CFA_SP || cfi.cfa == DDPROF_CFA_FP ||
@@ -219,7 +220,7 @@ class CodeComparison {
     switch (judge(pc, row.rule, cfi)) {
       case Verdict::same:
         ++report_.same;
-        return;
+        return compare_places(pc, row, cfi);
       case Verdict::incomparable:
         ++report_.incomparable;
         return note("not comparable", pc, row, cfi);
@@ -237,6 +238,41 @@ class CodeComparison {
 
  private:
   enum class Verdict : std::uint8_t { same, incomparable, wrong_cfi, other_cfa, other_fp };
+
+  void compare_places(std::uint64_t pc, const CodeRow& row, const ddprof_unwind_rule& cfi) {
+    const auto machine = MachineState::make_up(pc, Architecture::x86_64);
+    const auto frame = libdw_.find(pc, machine);
+    const auto height = heights_.at(pc);
+    if (!frame || !frame->cfa || !height) return;
+    for (std::size_t i = 0; i < kOtherKeptRegisters.size(); ++i) {
+      const RegisterPlace ours = walk_.place_of(kOtherKeptRegisters[i]);
+      const OraclePlace& theirs = frame->kept[i];
+      const bool is_saved = theirs.kind == OraclePlace::Kind::at_address;
+      const auto saved_at = static_cast<std::int64_t>(theirs.number - *frame->cfa);  // from the CFA
+      const bool is_popped = is_saved && saved_at < -*height;
+      const bool is_unchanged = ours.where == RegisterPlace::Where::unchanged;
+      if (ours.where == RegisterPlace::Where::unknown) {
+        ++report_.unknown_places;
+        continue;
+      }
+      // Saved, and CFI does not say so yet: compilers tell of several pushes at once.
+      if (!is_unchanged && !is_saved) {
+        ++report_.early_places;
+        continue;
+      }
+      const bool is_at_sp = ours.where == RegisterPlace::Where::at_sp;
+      if (!is_unchanged && !is_at_sp && cfi.cfa != DDPROF_CFA_FP) continue;
+      const std::int64_t base = is_at_sp ? -*height : -std::int64_t{cfi.cfa_offset};
+      const bool is_same = is_unchanged ? !is_saved || is_popped : saved_at == base + ours.offset;
+      ++report_.places;
+      if (is_same) continue;
+      ++report_.other_places;
+      note(fmt::format("register {} at {} {:+}, CFI {} {:+}", kOtherKeptRegisters[i],
+                       static_cast<int>(ours.where), ours.offset, static_cast<int>(theirs.kind), saved_at)
+               .c_str(),
+           pc, row, cfi);
+    }
+  }
 
   [[nodiscard]] Verdict judge(std::uint64_t pc, const ddprof_unwind_rule& ours,
                               const ddprof_unwind_rule& cfi) const {
@@ -277,6 +313,7 @@ class CodeComparison {
 
   CodeWalk& walk_;
   const StackHeights& heights_;
+  const LibdwFrames& libdw_;
   CodeOracleReport& report_;
   std::size_t max_details_;
 };
@@ -299,6 +336,7 @@ Result<CodeOracleReport> compare_code_with_cfi(std::span<const std::byte> image,
   const CodeRanges ranges(file.segments());
   const CfiIndex index({.data = eh_frame->data, .vaddr = eh_frame->vaddr}, ranges, counters);
   const NoReturnFunctions no_return = NoReturnFunctions::find(file);
+  const LibdwFrames libdw(image, Architecture::x86_64);
   for (const ElfSegment& segment : file.segments()) {
     if (segment.type != PT_LOAD || (segment.flags & PF_X) == 0) continue;
     const CodeBytes code{segment.vaddr, image.subspan(segment.offset, segment.filesz)};
@@ -307,7 +345,7 @@ Result<CodeOracleReport> compare_code_with_cfi(std::span<const std::byte> image,
     for (std::size_t i = 0; i < index.size(); ++i) heights.follow_from(index.begin_of(i));
     CodeWalk walk;
     walk.start(code, &no_return);
-    CodeComparison comparison(walk, heights, report, max_details);
+    CodeComparison comparison(walk, heights, libdw, report, max_details);
     std::size_t count = 0;
     for (std::size_t i = 0; i < index.size(); ++i) {
       const auto fde = index.fde(i);

@@ -24,6 +24,11 @@ struct CodeOracleReport {
   std::uint64_t wrong_cfi = 0;
   // The CFA is given by another register, whose distance is not known to this judge.
   std::uint64_t incomparable = 0;
+  // Of rbx and r12 to r15 at addresses where the rules are the same.
+  std::uint64_t places = 0;  // where the walk says where the caller's value is
+  std::uint64_t unknown_places = 0;
+  std::uint64_t early_places = 0;           // saved, and CFI does not say so yet
+  std::uint64_t other_places = 0;           // of those that it says, not where CFI says
   std::vector<std::uint32_t> instructions;  // that walks read
   std::vector<std::uint32_t> nanoseconds;   // of CPU that walks took
   std::vector<std::string> details;         // the first differences

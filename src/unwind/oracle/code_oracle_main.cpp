@@ -45,6 +45,10 @@ void check(const std::string& path, std::size_t stride, std::size_t details) {
   fmt::print("  never returns {}, unknown jump {}, too long {}, contradiction {}, not expressible {}\n",
              report->outcomes[1], report->outcomes[2], report->outcomes[3], report->outcomes[4],
              report->outcomes[5]);
+  fmt::print(
+      "  places of rbx and r12 to r15: {}, unknown {}, not told yet by CFI {}, other than CFI says "
+      "{}\n",
+      report->places, report->unknown_places, report->early_places, report->other_places);
   const auto slow = std::count_if(report->nanoseconds.begin(), report->nanoseconds.end(),
                                   [](std::uint32_t taken) { return taken > 50000; });
   fmt::print(

@@ -219,6 +219,8 @@ std::optional<OracleFrame> LibdwFrames::find(std::uint64_t elf_address, const Ma
   result.sp = find_register(frame.get(), cfi_registers(architecture_).sp, evaluator);
   result.fp = find_register(frame.get(), cfi_registers(architecture_).fp, evaluator);
   result.return_address = find_register(frame.get(), static_cast<std::uint64_t>(return_register), evaluator);
+  for (std::size_t i = 0; i < kOtherKeptRegisters.size(); ++i)
+    result.kept[i] = find_register(frame.get(), kOtherKeptRegisters[i], evaluator);
   return result;
 }
 

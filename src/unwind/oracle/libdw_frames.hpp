@@ -2,6 +2,7 @@
 
 #include <elfutils/libdw.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,9 @@ struct OraclePlace {
   friend bool operator==(const OraclePlace&, const OraclePlace&) = default;
 };
 
+// rbx and r12 to r15, by their DWARF numbers: what x86-64 code keeps besides the stack and the frame pointer.
+inline constexpr std::array<unsigned, 5> kOtherKeptRegisters{3, 12, 13, 14, 15};
+
 struct OracleFrame {
   bool is_signal_frame = false;
   bool cfa_is_refused = false;       // libdw calls the rule invalid
@@ -38,6 +42,7 @@ struct OracleFrame {
   OraclePlace sp;
   OraclePlace fp;
   OraclePlace return_address;
+  std::array<OraclePlace, kOtherKeptRegisters.size()> kept;
 };
 
 // libdw's CFI of one ELF image: .eh_frame first, then .debug_frame.
