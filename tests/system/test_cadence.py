@@ -24,7 +24,9 @@ class Truth(threading.Thread):
         self.start()
 
     def run(self):
-        while not self.is_done.wait(0.005):
+        is_last = False  # a last time when all profiles are there: none of them ends after it
+        while not is_last:
+            is_last = self.is_done.wait(0.005)
             with contextlib.suppress(OSError):
                 used = sum(int(harness.read_text("/proc/%d/task/%s/schedstat" % (self.pid, tid)).split()[0])
                            for tid in os.listdir("/proc/%d/task" % self.pid))
