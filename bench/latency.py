@@ -50,9 +50,9 @@ class Site:
         """(CPU time of a request, requests per second) of a server that always has something to do."""
         seconds = 0.4 if self.bench.quick else 1
         with self.servers([measure.bare], threads) as (pids, sockets):
-            before = target_cpu_ns(pids)
+            before = measure.cpu_ns(pids)
             answered = self.ask(sockets, 0, seconds)["answered"]
-            return (target_cpu_ns(pids) - before) / 1e9 / answered, answered / seconds
+            return (measure.cpu_ns(pids) - before) / 1e9 / answered, answered / seconds
 
     @contextlib.contextmanager
     def servers(self, profilers, threads):
@@ -92,9 +92,9 @@ class Site:
         """One run of servers that are asked `rate` times a second each."""
         with self.servers(profilers, threads or self.threads) as (pids, sockets):
             self.ask(sockets, rate, self.warm_up_s)
-            target, own = target_cpu_ns(pids), own_cpu_ns(self.bench)
+            target, own = measure.cpu_ns(pids), own_cpu_ns(self.bench)
             account = self.ask(sockets, rate, seconds)
-            target, own = target_cpu_ns(pids) - target, grown(own, own_cpu_ns(self.bench))
+            target, own = measure.cpu_ns(pids) - target, grown(own, own_cpu_ns(self.bench))
         if any(profiler is not measure.bare for profiler in profilers):
             self.bench.wait_for_profiler_to_end()  # its last profile must not disturb the next run
         return Run(self.answers(account["start"]), account["start"], target / 1e9, own / 1e9, seconds)
@@ -110,7 +110,7 @@ class Site:
         """`ddprof -g` for as long as it lasts."""
         child = self.bench.start(self.bench.ddprof_wrapper(["-F", str(FREQUENCY), "-g"], period))
         try:
-            self.bench.profiler_pid()
+            self.bench.profiler_pids()
             time.sleep(WARM_UP_S)  # it reads about every process that there is
             if child.poll() is not None:
                 raise RuntimeError("ddprof -g ended: " + child.communicate()[1])
@@ -118,10 +118,6 @@ class Site:
         finally:
             child.terminate()
             child.communicate()
-
-
-def target_cpu_ns(pids):
-    return sum(map(measure.process_cpu_ns, pids))
 
 
 def own_cpu_ns(bench):

@@ -105,9 +105,12 @@ class Bench:
         target_s = account["target_ns"] / 1e9
         return Timed(finished, account["wall_ns"] / 1e9, target_s, finished.cpu_s - target_s - account["self_ns"] / 1e9)
 
-    def profiler_pid(self):
-        """The profiler's process. In the first milliseconds there are several that run its file, one of which becomes the target."""
-        return wait_for(lambda: next(iter(processes_of(self.binary)), None), 10, "the profiler")
+    def profiler_pids(self):
+        """Supervisor and worker. In the first milliseconds there are more that run its file, one of which becomes the target."""
+        def both():
+            found = processes_of(self.binary)
+            return found if len(found) > 1 else None
+        return wait_for(both, 10, "the profiler")
 
     def wait_for_profiler_to_end(self):
         wait_for(lambda: not processes_of(self.binary), 30, "the profiler's end")
@@ -122,15 +125,22 @@ def process_cpu_ns(pid):
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
-def memory_kib(pid):
-    """Empty for a process that has ended and was not waited for."""
-    with open("/proc/%d/status" % pid) as file:
-        return {key: int(value) for key, value in re.findall(r"^(Vm\w+|Rss\w+):\s+(\d+) kB", file.read(), re.M)}
+def cpu_ns(pids):
+    return sum(map(process_cpu_ns, pids))
 
 
-def child_of(pid):
+def memory_kib(pids):
+    """The sum over processes: pages that they share count for each. Empty where all have ended and were not waited for."""
+    total = collections.Counter()
+    for pid in pids:
+        with open("/proc/%d/status" % pid) as file:
+            total.update({key: int(value) for key, value in re.findall(r"^(Vm\w+|Rss\w+):\s+(\d+) kB", file.read(), re.M)})
+    return total
+
+
+def children_of(pid):
     with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
-        return next(map(int, file.read().split()), None)
+        return list(map(int, file.read().split()))
 
 
 def ddprof_counts(stderr):

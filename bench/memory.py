@@ -1,5 +1,6 @@
 """Resident memory of the profiler: on a program with much text, and over many periods."""
 
+import contextlib
 import os
 import shutil
 import statistics
@@ -47,16 +48,16 @@ def text_mib(pid):
 
 
 def watch(bench, child, interval, look):
-    """Calls look(seconds, pid of the profiler) until the target ends."""
+    """Calls look(seconds, the profiler's processes) until the target ends."""
     begin = time.monotonic()
     time.sleep(0.5)
-    pid = bench.profiler_pid()
+    bench.profiler_pids()
     while child.poll() is None:
         time.sleep(interval)
-        try:
-            look(time.monotonic() - begin, pid)
-        except (OSError, KeyError):  # ended meanwhile
-            break
+        own = measure.processes_of(bench.binary)
+        with contextlib.suppress(OSError):  # ended meanwhile
+            if len(own) == 2:  # else one worker follows another
+                look(time.monotonic() - begin, own)
     child.communicate()
     bench.wait_for_profiler_to_end()
 
@@ -64,8 +65,8 @@ def watch(bench, child, interval, look):
 def large_program(bench):
     """
     clang++, which maps libLLVM and libclang, compiles a long file while ddprof samples it at 99 Hz and writes a profile every five
-    seconds. Resident memory of the profiler's process is read ten times a second; "steady" is the median of the second half. Pages of
-    mapped files, which the kernel can drop at any time, count too; "anonymous" is what belongs to the process alone.
+    seconds. Resident memory of the profiler's two processes is read ten times a second; "steady" is the median of the second half. Pages of
+    mapped files, which the kernel can drop at any time, count too; "anonymous" is what belongs to them alone.
     """
     compiler = shutil.which("clang++")
     if not compiler:
@@ -73,8 +74,8 @@ def large_program(bench):
     command = [compiler, "-O2", "-c", heavy_source(bench, 10 if bench.quick else 40), "-o", "/dev/null"]
     looks, texts = [], [0]
 
-    def look(_, pid):
-        seen = measure.memory_kib(pid)
+    def look(_, own):
+        seen = measure.memory_kib(own)
         looks.append({key: seen[key] for key in ("VmRSS", "VmHWM", "RssAnon")})
         for process in measure.processes_of(executable):
             texts.append(text_mib(process))
@@ -97,7 +98,7 @@ def growth(bench):
     periods = 1000 if bench.long else 20 if bench.quick else 120
     looks = []
     command = bench.ddprof_wrapper([bench.puppet("nested48"), str(periods), "2"])
-    watch(bench, bench.start(command), 1, lambda second, pid: looks.append((second, measure.memory_kib(pid)["VmRSS"] / 1024)))
+    watch(bench, bench.start(command), 1, lambda second, own: looks.append((second, measure.memory_kib(own)["VmRSS"] / 1024)))
     settled = [look for look in looks if look[0] > min(30, periods / 2)]
     per_thousand = measure.slope(settled) * 1000
     return [Row("memory over %d periods of 1 s" % periods, "%.2f MiB after %d, %.2f MiB at the end" % (settled[0][1], settled[0][0], settled[-1][1]),

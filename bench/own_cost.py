@@ -36,12 +36,18 @@ def end_to_end(bench):
             Row("the same, first run after the machine was started", "%.3f s" % cold, ratio=measure.ratio(cold, peer))]
 
 
+def target_of(pid, own):
+    """The child of the profiler that is none of its own processes."""
+    return next(child for child in measure.children_of(pid) if child not in own)
+
+
 def cost_per_thousand(bench, command, begin, end):
     """Own CPU per 1,000 samples between two moments of one run: without the start, without the end."""
     child = bench.start(command)
     try:
         def now():
-            return measure.process_cpu_ns(child.pid), measure.process_cpu_ns(measure.child_of(child.pid))
+            own = measure.processes_of(bench.binary) or [child.pid]
+            return measure.cpu_ns(own), measure.process_cpu_ns(target_of(child.pid, own))
         time.sleep(begin)
         own_before, target_before = now()
         time.sleep(end - begin)
@@ -54,7 +60,7 @@ def cost_per_thousand(bench, command, begin, end):
 
 def steady_state(bench):
     """
-    CPU time of the profiler's process between two moments of one run, per 1,000 samples: neither start nor end are in it. For perf it
+    CPU time of the profiler's processes between two moments of one run, per 1,000 samples: neither start nor end are in it. For perf it
     is `perf record` alone, which only writes stacks to a file; somebody has to unwind them later.
     """
     begin, end = (1, 4) if bench.quick else (4, 22)
@@ -125,15 +131,15 @@ def end(bench):
 
 
 def idle(bench):
-    """CPU time of the profiler's process, to the nanosecond, while the target sleeps; the first second is not in it."""
+    """CPU time of the profiler's processes, to the nanosecond, while the target sleeps; the first second is not in it."""
     seconds = 3 if bench.quick else 10
     child = bench.start(bench.ddprof_wrapper(["/bin/sleep", str(seconds + 2)], period=59))
     try:
         time.sleep(1)
-        pid = bench.profiler_pid()
-        before = measure.process_cpu_ns(pid)
+        own = bench.profiler_pids()
+        before = measure.cpu_ns(own)
         time.sleep(seconds)
-        used = (measure.process_cpu_ns(pid) - before) / 1e9
+        used = (measure.cpu_ns(own) - before) / 1e9
     finally:
         child.communicate()
         bench.wait_for_profiler_to_end()
