@@ -64,6 +64,8 @@ begin_meanwhile() {
 }
 signal_meanwhile() { kill "$1" -- "-$meanwhile_pid" 2>/dev/null; }
 end_meanwhile() {
+  # It is waited for now: where others take all of the machine, nothing would be left for it.
+  { renice -n 0 -g "$meanwhile_pid" && echo 0 >"/proc/$meanwhile_pid/autogroup"; } >/dev/null 2>&1
   check "$meanwhile_name" wait "$meanwhile_pid"
   [ "$failed" = 0 ] || tail -n 60 "$meanwhile_log"
   rm -f "$meanwhile_log"
