@@ -2,6 +2,7 @@
 
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <chrono>
 
 #include <random>
 #include <utility>
@@ -90,7 +91,8 @@ Notice said_once(const Notice& say) {
 // Where it lives, and what it was started with; empty for a host, and where no peer would be told.
 ProcessIdentity identity_of_target(const DestinationOptions& options, Pid target) {
   if (options.global || !has_peers(options)) return {};
-  ForeignMemory memory;
+  // Once, before anything is sampled: a target that is busy with its exec may take longer than a sample may.
+  ForeignMemory memory({.patience = std::chrono::seconds(1)});
   ProcessIdentity identity = read_process_identity(target, *read_confinement(target), memory);
   identity.pid = to_int(target);
   return identity;
