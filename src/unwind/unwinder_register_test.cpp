@@ -19,11 +19,12 @@ constexpr ddprof_unwind_rule kByRbx{DDPROF_CFA_REGISTER + 3, DDPROF_FP_SAME, 0, 
 class UnwinderRegister : public testing::Test {
  protected:
   UnwinderRegister() : code_(0x400, std::byte{0x90}) {
-    write(0x100, {0x53, 0x90, 0x90, 0x5b, 0xc3});                     // push %rbx; nop; nop; pop %rbx; ret
-    write(0x180, {0x90, 0xc3});                                       // nop; ret
-    write(0x200, {0xe8, 0, 0, 0, 0, 0x90, 0x48, 0x89, 0xdc, 0x5b});   // call; nop; mov %rbx,%rsp; pop %rbx
-    write(0x20a, {0x48, 0x83, 0xc4, 0x10, 0xc3});                     // add $16,%rsp; ret
-    write(0x280, {0xe8, 0, 0, 0, 0, 0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0xc3});  // call; mov -8(%rbp),%rbx; leave; ret
+    write(0x100, {0x53, 0x90, 0x90, 0x5b, 0xc3});                    // push %rbx; nop; nop; pop %rbx; ret
+    write(0x180, {0x90, 0xc3});                                      // nop; ret
+    write(0x200, {0xe8, 0, 0, 0, 0, 0x90, 0x48, 0x89, 0xdc, 0x5b});  // call; nop; mov %rbx,%rsp; pop %rbx
+    write(0x20a, {0x48, 0x83, 0xc4, 0x10, 0xc3});                    // add $16,%rsp; ret
+    write(0x280,
+          {0xe8, 0, 0, 0, 0, 0x48, 0x8b, 0x5d, 0xf8, 0xc9, 0xc3});  // call; mov -8(%rbp),%rbx; leave; ret
     write(0x300, {0xe8, 0, 0, 0, 0});
     scene_.add_module(kProgramStart, kProgram,
                       {{0x100, sp_rule(8)},
@@ -104,9 +105,10 @@ TEST_F(UnwinderRegister, OfOneSampleSaysNothingOfTheNext) {
 
 TEST_F(UnwinderRegister, IsKnownInAFrameThatASignalInterrupted) {
   scene_.map.clear();
-  scene_.add_module(kProgramStart, kProgram,
-                    {{0x101, sp_rule(16)}, {0x104, sp_rule(8)}, {0x200, kByRbx}, {0x300, kEndRule}, {0x3e0, kSignalRule}},
-                    code_);
+  scene_.add_module(
+      kProgramStart, kProgram,
+      {{0x101, sp_rule(16)}, {0x104, sp_rule(8)}, {0x200, kByRbx}, {0x300, kEndRule}, {0x3e0, kSignalRule}},
+      code_);
   // A handler has returned to the trampoline; the ucontext has 40 bytes before its registers.
   scene_.push({0, 0, 0, 0, 0});
   std::vector<std::uint64_t> registers(17, 0);

@@ -1,7 +1,8 @@
-// contexts SECONDS [makecontext|by_hand]: burns in two contexts with stacks of their own, in turns of a millisecond.
+// contexts SECONDS [makecontext|by_hand]: burns in two contexts with stacks of their own, in turns of a
+// millisecond.
 //
-// makecontext: with and without a context to go on with. by_hand: as libraries of coroutines do it, by assembly without CFI that
-// puts a return address under the first function.
+// makecontext: with and without a context to go on with. by_hand: as libraries of coroutines do it, by
+// assembly without CFI that puts a return address under the first function.
 #include <string.h>
 #include <ucontext.h>
 
@@ -48,7 +49,8 @@ __asm__(
     "mov %rsp,(%rdi)\nmov %rsi,%rsp\n"
     "pop %r15\npop %r14\npop %r13\npop %r12\npop %rbx\npop %rbp\nret\n.size switch_stack,.-switch_stack\n"
     ".p2align 4\n.globl first_of_stack\n.type first_of_stack,@function\nfirst_of_stack:\n"
-    "lea 1f(%rip),%rax\npush %rax\njmp *%rbx\n1: xor %edi,%edi\ncall _exit@PLT\nhlt\n.size first_of_stack,.-first_of_stack\n");
+    "lea 1f(%rip),%rax\npush %rax\njmp *%rbx\n1: xor %edi,%edi\ncall _exit@PLT\nhlt\n.size "
+    "first_of_stack,.-first_of_stack\n");
 void switch_stack(void** from, void* to);
 void first_of_stack(void);
 
@@ -70,7 +72,7 @@ static void run_by_hand(void) {
   void (*const functions[2])(void) = {run_first, run_second};
   for (int i = 0; i < 2; ++i) {
     uint64_t* top = (uint64_t*)(stacks[i] + STACK_BYTES) - 15;  // so that functions find it aligned
-    top[4] = (uint64_t)functions[i];  // r15 r14 r13 r12 rbx rbp
+    top[4] = (uint64_t)functions[i];                            // r15 r14 r13 r12 rbx rbp
     top[6] = (uint64_t)first_of_stack;
     saved[i] = top;
   }

@@ -1,5 +1,5 @@
-// coroutine SECONDS: burns in a coroutine of C++20 that waits for another one. Their frames are on the heap, and on the stack of the
-// function that resumes them while they run.
+// coroutine SECONDS: burns in a coroutine of C++20 that waits for another one. Their frames are on the heap,
+// and on the stack of the function that resumes them while they run.
 #include <coroutine>
 #include <exception>
 

@@ -1,5 +1,6 @@
-// lazy_binding SECONDS: calls two functions of libc whose addresses are looked up anew for each call, as the first calls of a
-// program that is not linked with -z now are. Nearly all time is spent below _dl_runtime_resolve.
+// lazy_binding SECONDS: calls two functions of libc whose addresses are looked up anew for each call, as the
+// first calls of a program that is not linked with -z now are. Nearly all time is spent below
+// _dl_runtime_resolve.
 #define _GNU_SOURCE
 #include <elf.h>
 #include <link.h>
@@ -27,7 +28,8 @@ static uintptr_t dynamic_value(const struct dl_phdr_info* program, ElfW(Sxword) 
   return 0;
 }
 
-// The slots of the imports of the program itself that have not been bound yet: they point back into its stubs.
+// The slots of the imports of the program itself that have not been bound yet: they point back into its
+// stubs.
 static int find_slots(struct dl_phdr_info* program, size_t size, void* context) {
   (void)size;
   struct slots* slots = context;
