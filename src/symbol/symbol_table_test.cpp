@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 #include <link.h>
 #include <unistd.h>
@@ -303,7 +304,7 @@ TEST_F(OwnSymbols, NamesLinkageTableStubs) {
 // The C library calls the functions that it chooses at run time through stubs, whose slots no symbol names.
 TEST(SymbolTable, NamesStubsOfFunctionsThatAreChosenAtRunTime) {
   Dl_info info{};
-  ASSERT_NE(::dladdr(reinterpret_cast<const void*>(&::strtol), &info), 0);
+  ASSERT_NE(::dladdr(reinterpret_cast<const void*>(&::gnu_get_libc_version), &info), 0);
   const UniqueFd fd(::open(info.dli_fname, O_RDONLY | O_CLOEXEC));
   const Result<MappedRegion> region = MappedRegion::map_file(fd.get());
   ASSERT_TRUE(region.ok());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -414,9 +415,16 @@ TEST(PerfCollector, SkipsAProcessOfTheListThatIsGone) {
   }
 }
 
-// More than any ring holds, and no reader until the end.
+// More than any ring holds, and no reader until the end. The kernel tells of it with the next record of the
+// same CPU.
 TEST(PerfCollector, CountsWhatARingCouldNotHold) {
-  Puppet puppet([] { burn(milliseconds(400)); });
+  Puppet puppet([] {
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET(static_cast<unsigned>(::sched_getcpu()), &here);
+    ::sched_setaffinity(0, sizeof here, &here);
+    burn(milliseconds(400));
+  });
   PerfOptions options = options_at(4'999);
   options.stack_bytes = 65528;
   options.per_cpu = PerCpuUse::never;
