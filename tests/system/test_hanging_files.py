@@ -155,14 +155,15 @@ class HangingFiles(harness.SystemTest):
             mount.hang()
 
     def samples_of(self, folder, pid):
-        """Times and CPU time of the samples in all profiles of a folder, and how many were lost."""
-        samples, lost = [], 0
+        """Times and CPU time of the samples in all profiles of a folder, and how many of all processes were taken and lost."""
+        samples, taken, lost = [], 0, 0
         for name in filter(lambda name: name.endswith(".pb.gz"), os.listdir(folder)):
             profile = pprof.read(os.path.join(folder, name))
             lost = max(lost, neighbours.lost_samples(profile))
+            taken += pprof.total(profile, harness.COUNT)
             samples += [(sample.labels["end_timestamp_ns"], sample.values[profile.types.index(harness.CPU)])
                         for sample in profile.samples if sample.labels.get(harness.PROCESS_ID) == pid and "end_timestamp_ns" in sample.labels]
-        return sorted(samples), lost
+        return sorted(samples), taken, lost
 
     def check_another_process(self, case):
         self.late_mounts, folder = (), self.path("profiles%d" % next(self.numbers))
@@ -182,8 +183,8 @@ class HangingFiles(harness.SystemTest):
             begun = clock.readings[-1][1]
             harness.wait_for(lambda: clock.readings[-1][1] > begun + CPU_SECONDS * 1e9, 60, "the other process")
             self.assert_ends(profiler)
-        samples, lost = self.samples_of(folder, victim.pid)
-        self.assertEqual(lost, 0)
+        samples, taken, lost = self.samples_of(folder, victim.pid)
+        self.assertLessEqual(lost, 0.005 * taken)  # a machine that is busy with something else may lose some
         self.assertGreater(len(samples), 100)
         times = [moment for moment, _ in samples]
         hole = max(clock.charged_within(begin, end) for begin, end in zip(times, times[1:]))
