@@ -134,6 +134,8 @@ EncodedProfiles play() {
     clock.time = std::chrono::seconds(1) + sample.time;
   };
   options.own_usage = [] { return OwnUsage{}; };
+  // A recording waits for files and names, however busy the machine is.
+  options.most_waiting = options.naming.patience = std::chrono::minutes(10);
   const std::atomic<bool> stop{false};
   const Summary summary = Session(collector, destination, options).run(stop);
   EXPECT_EQ(summary.stacks, 100U);

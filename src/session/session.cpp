@@ -63,6 +63,7 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
 
 // Less than rings hold, and that is less at high rates: docs/sampling.md.
 FileThreads::Limits Session::waiting_limits() const {
+  if (options_.most_waiting) return {.most_waiting = *options_.most_waiting};
   constexpr std::uint64_t kHighRate = 250;
   const bool is_fast = std::any_of(options_.events.begin(), options_.events.end(),
                                    [](const EventSpec& event) { return event.frequency >= kHighRate; });

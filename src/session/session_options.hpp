@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct SessionOptions {
   ChargedCpu charged_cpu;
   NamerOptions naming;
   std::chrono::milliseconds exit_timeout = Finisher::kLastPatience;  // for the last upload
+  // For files, in a second; none: less than rings hold.
+  std::optional<std::chrono::milliseconds> most_waiting{};
   WorkerRole worker;
   SessionObserver observer;
   const Clock* clock = &Clock::system();
