@@ -1,6 +1,6 @@
 # Everything a person types. The build itself is CMake (CMakePresets.json); this file only strings the steps together.
 .DEFAULT_GOAL := build
-.PHONY: bootstrap build demo test check fuzz coverage bench install uninstall docs clean
+.PHONY: bootstrap build demo test check fuzz coverage matrix bench install uninstall docs clean
 
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -26,10 +26,13 @@ fuzz:                 ## every fuzzer for FUZZ_SECONDS (600), from the inputs th
 coverage:             ## what the unit tests reach, a row per module
 	@tools/bootstrap.sh build test
 	@tools/coverage.py --jobs $(JOBS)
+matrix: build         ## how many stacks reach their root, for programs of all kinds
+	@tools/bootstrap.sh build test matrix
+	@tests/matrix.py
 bench:                ## measure for half an hour, beside the peers found on this machine; writes docs/overhead.md
 	@tools/bootstrap.sh build test
 	@bench/run.py --long
-install: build        ## the program, its manual pages and completions, below PREFIX
+install: build        ## the program, its manual pages and completions, the library and its headers, below PREFIX
 	@tools/install.sh install "$(DESTDIR)$(PREFIX)"
 uninstall:            ## remove what install wrote
 	@tools/install.sh uninstall "$(DESTDIR)$(PREFIX)"

@@ -10,6 +10,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
+import allocations  # noqa: E402
 import bursts  # noqa: E402
 import headroom  # noqa: E402
 import many  # noqa: E402
@@ -36,6 +37,7 @@ MEASUREMENTS = (
     ("end", "End", own_cost.end),
     ("idle", "Idle", own_cost.idle),
     ("slow_down", "Slow-down", slow_down.slow_down),
+    ("allocations", "Allocations", allocations.allocations),
     ("headroom", "Headroom", headroom.headroom),
     ("many", "Many processes", many.many),
     ("bursts", "Bursts", bursts.bursts),

@@ -24,9 +24,9 @@ import pprof  # noqa: E402
 FEW_SAMPLES = 100
 # Where threads begin: the entry of a program, of the dynamic loader, of a thread, of a goroutine, of a kernel thread, of a context.
 ROOTS = re.compile(r"^(_start|_dl_start\w*|__libc_start_main\S*|__libc_start_call_main|_?_?clone3?|start_thread|thread_start"
-                   r"|runtime\.(goexit|mstart|rt0_go|clone|mcall|systemstack|morestack|sigtramp|asmcgocall)\S*|_rt0_\w+|ret_from_fork\w*|__start_context|first_of_stack|make_fcontext)(@|\.|$|\+)")
+                   r"|runtime\.(goexit|mstart|rt0_go|clone|mcall|systemstack|morestack|sigtramp|asmcgocall)\S*|_rt0_\w+|ret_from_fork\w*|libc_start_main_stage2|__start_context|first_of_stack|make_fcontext)(@|\.|$|\+)")
 UNNAMED = re.compile(r"\+0x[0-9a-f]+$|^0x[0-9a-f]+$")
-SYSTEM_LIBRARY = re.compile(r"/(libc\.so\.6|ld-linux[^/]*)$")  # clone3, start_thread and _dl_start are local symbols there
+SYSTEM_LIBRARY = re.compile(r"/(libc\.so(\.6)?|ld-(linux|musl)[^/]*)$")  # clone3, start_thread and _dl_start are local symbols there
 ENTRY_BYTES = 64  # _start is shorter
 
 Result = collections.namedtuple("Result", "samples complete reasons")

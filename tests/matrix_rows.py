@@ -104,12 +104,23 @@ def rows_without_cfi(builder, seconds):
                 yield row(name, build, [str(seconds / 2)], quick=level == "-O2" and link == "PIE", needs=[compiler])
 
 
+def musl_rows(builder, seconds):
+    """musl has no CFI, and neither has what is built here; Debian's musl-tools."""
+    for name, flags in (("musl static", ("-static",)), ("musl static, no CFI", ("-static", *WITHOUT_CFI)), ("musl", ())):
+        def build(flags=flags):
+            return builder.native("qsort_callback.c", "musl-gcc", "-O2", "-fomit-frame-pointer", *flags)
+
+        yield row(name, build, [str(seconds)], quick=True, needs=["musl-gcc"])
+
+
 def special_rows(builder, seconds):
     text = str(seconds)
     cases = [
         ("alloca", "alloca_user.c", [text], True),
         ("untouched buffers", "hollow_frames.c", [text], True),
         ("realigned frames", "realigned.c", [text], True),
+        # What they return to is read from memory, and a busy machine reads it too late for some.
+        ("frames larger than the copy", "large_frames.c", [text], False),
         ("qsort callback", "qsort_callback.c", [text], True),
         ("signal handler", "signal_handler.c", [text, "plain"], True),
         # The interrupted frames are on another stack than the copy. They are read from memory, and where the handler has returned
@@ -117,6 +128,9 @@ def special_rows(builder, seconds):
         ("signal handler, own stack", "signal_handler.c", [text, "altstack"], False),
         ("vdso", "vdso_caller.c", [text], True),
         ("generated code", "jit.c", [text], True),
+        ("generated code without frame pointers", "jit_frameless.c", [text], True),
+        # A sample that was taken before a change and is unwound after it is not believed.
+        ("generated code that changes", "jit_frameless.c", [text, "changing"], False),
         ("lazy binding", "lazy_binding.c", [text], True),
         ("makecontext", "contexts.c", [text], True),
         ("contexts by assembly", "contexts.c", [text, "by_hand"], True),
@@ -166,6 +180,20 @@ while (process.cpuUsage().user < deadline) {
   JSON.parse(JSON.stringify({a: Array(500).fill("x")})); "aaab".repeat(500).replace(/(a+)b/g, (_, a) => a);
 }
 """
+PERL_WORK = """
+my $n = 0; sub fib { my $n = shift; $n < 2 ? $n : fib($n - 1) + fib($n - 2) }
+while ((times)[0] < %g) { fib(15); my %%h = map { $_ => 1 } 1 .. 2000; my $t = "aaab" x 500; $t =~ s/(a+)b/$1/g; $n += grep { $_ %% 7 } sort keys %%h }
+"""
+JAVA_WORK = """
+public class Work {
+  static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+  public static void main(String[] arguments) {
+    long end = System.nanoTime() + (long) (Double.parseDouble(arguments[0]) * 1e9), sum = 0;
+    while (System.nanoTime() < end) { sum += fib(22); sum += java.util.stream.IntStream.range(0, 5000).boxed().sorted((a, b) -> b - a).count(); }
+    System.out.println(sum);
+  }
+}
+"""
 SQL_WORK = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) SELECT count(*), sum(i %% 7), group_concat(DISTINCT i %% 9) FROM n;"
 CPP_WORK = "#include <functional>\n#include <iostream>\n#include <map>\n#include <regex>\nint main() { std::regex r(\"a+\"); std::map<int, std::function<int(int)>> m; std::cout << m.size() << std::regex_match(\"a\", r); }\n"
 
@@ -191,12 +219,25 @@ def program_rows(seconds):
     yield row("xz", None, ["xz", "-6", "-T2", "--keep", "--force", "--stdout", "{folder}/data"], quick=True, needs=["xz"])
     yield row("redis-server", None, ["redis-server", "--port", "0", "--unixsocket", "{folder}/redis.sock", "--save", "", "--dir", "{folder}"],
               during=redis_load, quick=True, needs=["redis-server", "redis-benchmark", "redis-cli"])
+    yield row("perl", None, ["perl", "-e", PERL_WORK % seconds], quick=True, needs=["perl"])
+    yield row("gzip", None, ["gzip", "-9", "--keep", "--force", "--stdout", "{folder}/data"], needs=["gzip"])
+    # Assembly with little CFI, in libcrypto.
+    for name, use in (("aes-256-cbc", "enc -aes-256-cbc -K 0 -iv 0"), ("sha256", "dgst -sha256"), ("chacha20", "enc -chacha20 -K 0 -iv 0")):
+        yield row("openssl: " + name, None, ["sh", "-c", "head -c %dM /dev/zero | openssl %s >/dev/null 2>&1" % (1000 * seconds, use)],
+                  quick=name != "chacha20", needs=["openssl"])
+    yield row("openssl: rsa2048", None, ["openssl", "speed", "-seconds", "%d" % (2 * seconds), "rsa2048"], needs=["openssl"])
+    # Assembly without any, in libx264 and libavcodec.
+    yield row("ffmpeg: x264", None, ["ffmpeg", "-loglevel", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30", "-t", "%g" % (10 * seconds),
+                                     "-c:v", "libx264", "-f", "null", "-"], needs=["ffmpeg"])
+    yield row("java -XX:+PreserveFramePointer", None, ["java", "-XX:+PreserveFramePointer", "{folder}/Work.java", "%g" % seconds], required=False, needs=["java"])
     yield row("clang++", None, ["clang++", "-std=c++20", "-O2", "-c", "-o", "{folder}/heavy.o", "{folder}/heavy.cpp"], quick=True, needs=["clang++"])
 
 
 def prepare_inputs(folder, seconds):
     with open(os.path.join(folder, "heavy.cpp"), "w") as file:
         file.write(CPP_WORK)
+    with open(os.path.join(folder, "Work.java"), "w") as file:
+        file.write(JAVA_WORK)
     state, megabyte = 1, bytearray()
     while len(megabyte) < 1 << 20:  # neither noise nor zeros
         state = state * 1103515245 + 12345 & 0x7FFFFFFF
@@ -209,6 +250,7 @@ def prepare_inputs(folder, seconds):
 def all_rows(builder, seconds):
     yield from compiled_rows(builder, seconds)
     yield from rows_without_cfi(builder, seconds)
+    yield from musl_rows(builder, seconds)
     yield from special_rows(builder, seconds)
     yield from other_language_rows(builder, seconds)
     yield from program_rows(seconds)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that are missing. Groups: build (make build, make demo), check (make check, with build), test (make test,
-# with build), root (tools/bare_root.sh). Quick when they are all there. `bootstrap.sh --list GROUP…` prints their names:
+# with build), matrix (make matrix, with test), root (tools/bare_root.sh). Quick when they are all there. `bootstrap.sh --list GROUP…` prints their names:
 # tools/check_packages.py holds the build to them.
 set -eu
 
@@ -11,7 +11,8 @@ build="g++ cmake ninja-build pkg-config libfmt-dev libabsl-dev libprotozero-dev 
 check="clang-format libgtest-dev libgmock-dev libbenchmark-dev libelf-dev python3 xz-utils dwz binutils"
 test="$check clang libclang-rt-14-dev clang-tidy lld elfutils golang-go rustc linux-perf binutils llvm llvm-19 util-linux sqlite3 redis-server nodejs npm
       chromium python3-jsonschema python3-yaml python3-werkzeug debuginfod openssl zstd protobuf-compiler
-      tini sudo libcap2-bin nginx-light zsh fish groff-base mandoc systemd"
+      tini sudo libcap2-bin nginx-light zsh fish groff-base mandoc systemd musl-tools default-jdk-headless"
+matrix="ffmpeg perl gzip"
 root="mmdebstrap git"
 # Debian 13 calls some of them otherwise, and has dwp in a package of its own.
 if ! grep -qs '^VERSION_CODENAME=bookworm$' /etc/os-release; then
@@ -28,6 +29,7 @@ for group in "$@"; do
     build) wanted="$wanted $build" ;;
     check) wanted="$wanted $check" ;;
     test) wanted="$wanted $test" ;;
+    matrix) wanted="$wanted $matrix" ;;
     root) wanted="$wanted $root" ;;
     *) echo "bootstrap: unknown group $group" >&2; exit 2 ;;
   esac
@@ -40,7 +42,8 @@ for package in $wanted; do
   dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed && continue
   # A toolchain that is already on the PATH (rustup, nvm) serves as well as Debian's.
   case $package in
-    rustc | nodejs | npm) command -v "$(echo "$package" | sed s/nodejs/node/)" >/dev/null 2>&1 && continue ;;
+    rustc | nodejs | npm | default-jdk-headless)
+      command -v "$(echo "$package" | sed 's/nodejs/node/; s/default-jdk-headless/java/')" >/dev/null 2>&1 && continue ;;
   esac
   missing="$missing $package"
 done

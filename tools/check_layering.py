@@ -15,19 +15,21 @@ LEVELS = {
     "wire": 0, "base": 0,
     "elf": 1, "proto": 1, "net": 1,
     "unwind": 2, "symbol_dwarf": 2, "symbol": 2, "process": 2, "profile": 2,
-    "collect": 3, "collect_bpf": 3, "collect_perf": 3, "collect_replay": 3, "collect_engines": 3, "encode": 3, "unwind_oracle": 3, "debugfile": 3,
+    "collect": 3, "collect_bpf": 3, "collect_heap": 3, "collect_perf": 3, "collect_replay": 3, "collect_engines": 3, "encode": 3, "unwind_oracle": 3, "debugfile": 3,
     "import": 4, "report": 4, "export": 4,
     "session": 5,
     "runtime": 6, "doctor": 6,
-    "cli": 7,
+    "cli": 7, "inject": 7,
 }
 # An engine is a folder of collect, one step above the interface that it implements, and below the table of engines.
 WITHIN_LEVEL = {
-    ("collect_perf", "collect"), ("collect_perf", "collect_bpf"), ("collect_replay", "collect"),
-    ("collect_engines", "collect"), ("collect_engines", "collect_perf"), ("collect_engines", "collect_replay"),
+    ("collect_perf", "collect"), ("collect_perf", "collect_bpf"), ("collect_replay", "collect"), ("collect_heap", "collect"),
+    ("collect_engines", "collect"), ("collect_engines", "collect_heap"), ("collect_engines", "collect_perf"), ("collect_engines", "collect_replay"),
 }
 # What no other module than these may depend on. (Tests may.)
-LEAVES = {"import": {"cli"}}
+LEAVES = {"import": {"cli"}, "inject": set()}
+# Built in its own way: the library that is loaded into the target shares nothing with the program but layouts.
+STANDALONE = {"inject": ("inject", {"wire"}, {"base"})}
 
 
 # Modules that get bytes and make no system calls, and what would make some. The process module names files of /proc in one place.
@@ -37,7 +39,7 @@ PROC_NAMES = "src/process/proc_files.cpp"
 
 
 def declared_modules():
-    modules = {}
+    modules = dict(STANDALONE)
     for cmake in SRC.rglob("CMakeLists.txt"):
         call = re.search(r"ddprof_module\((\w+)([^)]*)\)", cmake.read_text())
         if not call:

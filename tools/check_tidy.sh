@@ -4,9 +4,10 @@
 # steps of a function, take a tenth of the time of the deep one.
 set -eu
 cd "$(dirname "$0")/.."
+# libddprof.so is compiled file by file.
 units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.dir/*' -not -path '*_bench.dir/*' -not -path '*_fuzz.dir/*')
 [ -n "$units" ] || { echo "build/asan has no translation units: cmake --preset asan"; exit 1; }
 # shellcheck disable=SC2086
-printf '%s\n' $units src/symbol/demangle.cpp src/cli/ddprof_main.cpp |
+printf '%s\n' $units src/symbol/demangle.cpp $(ls src/inject/*.cpp | grep -v _test.cpp) |
   xargs -P "$(nproc)" -n 1 clang-tidy -p build/asan --quiet --extra-arg=-Xclang --extra-arg=-analyzer-opt-analyze-headers \
     --extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow,max-nodes=8000 2>/dev/null

@@ -18,3 +18,9 @@ ${sudo}build/release/ddprof record -O build/demo/shop.pb.gz -- build/demo/shop 3
 echo
 echo "\$ ${sudo}ddprof report build/demo/shop.pb.gz"
 ${sudo}build/release/ddprof report build/demo/shop.pb.gz
+echo
+echo "\$ ${sudo}ddprof record --preset cpu_live_heap -O build/demo/memory.pb.gz -- build/demo/shop 3"
+${sudo}build/release/ddprof record --preset cpu_live_heap -O build/demo/memory.pb.gz -- build/demo/shop 3
+echo
+echo "\$ ${sudo}ddprof report --sample-type inuse_space build/demo/memory.pb.gz"
+${sudo}build/release/ddprof report --sample-type inuse_space build/demo/memory.pb.gz

@@ -1,10 +1,11 @@
 #!/bin/sh
-# install.sh install|uninstall PREFIX: the program, and the manual pages and completions that it prints itself. Both walk one list.
+# install.sh install|uninstall PREFIX [PROGRAM]: the program, the manual pages and completions that it prints itself, and what programs are built with
+# that profile themselves. Both walk one list.
 set -eu
 cd "$(dirname "$0")/.."
 action=$1 prefix=$2
 # An installation can be removed without a build: the program that was installed knows its commands.
-program=build/release/ddprof
+program=${3:-build/release/ddprof}
 [ "$action" = install ] || [ ! -x "$prefix/bin/ddprof" ] || program=$prefix/bin/ddprof
 
 # place MODE PATH [ARGUMENTS]: what the program prints for these arguments, or the program itself.
@@ -25,6 +26,18 @@ place() {
   echo "$path"
 }
 
+# place_file MODE PATH SOURCE [OPTIONS of install]
+place_file() {
+  mode=$1 path=$prefix/$2 source=$3
+  shift 3
+  if [ "$action" = uninstall ]; then
+    [ ! -e "$path" ] || { rm -f "$path" && echo "removed $path"; }
+    return 0
+  fi
+  install -Dm"$mode" "$@" "$source" "$path"
+  echo "$path"
+}
+
 printed=$(mktemp)
 trap 'rm -f "$printed"' EXIT
 commands=$("$program" --help-commands 2>/dev/null) || [ "$action" = uninstall ] || { echo "install: $program does not tell its commands" >&2; exit 1; }
@@ -35,4 +48,11 @@ done
 place 644 share/bash-completion/completions/ddprof completion bash
 place 644 share/zsh/site-functions/_ddprof completion zsh
 place 644 share/fish/vendor_completions.d/ddprof.fish completion fish
+place_file 755 lib/libddprof.so "$(dirname "$program")/libddprof.so" --strip
+place_file 644 include/ddprof.h include/ddprof.h
+place_file 644 include/ddprof.hpp include/ddprof.hpp
+place_file 644 lib/pkgconfig/ddprof.pc packaging/ddprof.pc
+for file in ddprof-config.cmake ddprof-config-version.cmake; do
+  place_file 644 "lib/cmake/ddprof/$file" "packaging/$file"
+done
 place 755 bin/ddprof

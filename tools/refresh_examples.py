@@ -57,6 +57,7 @@ def shape(text):
         else:
             kind = re.sub(r"\S*\d\S*", "0", line)
             kind = re.sub(r" +", " ", re.sub(r"\b0 +[mun]s\b", "0 s", kind))  # less than a second where the machine is busy
+            kind = re.sub(r"\b0 [KMG]iB\b", "0 B", kind)  # a last profile may be small
         if not lines or kind != lines[-1]:
             lines.append(kind)
     return lines
@@ -73,12 +74,18 @@ def shown(*command, columns=100, **variables):
 
 def of_record(demo):
     """What `make demo` prints for its first command."""
-    return demo[demo.rindex("$ ddprof record"):demo.index("\n$ ddprof report")]
+    return demo[demo.index("$ ddprof record -O"):demo.index("\n$ ddprof report")]
+
+
+def of_memory(demo):
+    """And for its last one."""
+    return demo[demo.rindex("$ ddprof report"):]
 
 
 def examples():
     demo = run("tools/demo.sh")
     yield "record", of_record(demo)
+    yield "memory", of_memory(demo)
     for options in (["--lines", "-n", "8"], ["--modules"], ["--callers", "is_blocked"], ["--callees", "is_blocked"]):
         yield "report " + options[0], shown("ddprof", "report", *options, "build/demo/shop.pb.gz")
     yield "doctor", shown("ddprof", "doctor")
@@ -107,8 +114,9 @@ def check(pages, outputs):
 
 
 def check_demo(path):
-    """README.md against what `make demo` printed on another machine, from its first command on."""
-    return check([ROOT / "README.md"], {"record": of_record(pathlib.Path(path).read_text(errors="replace"))})
+    """README.md against what `make demo` printed on another machine."""
+    demo = pathlib.Path(path).read_text(errors="replace")
+    return check([ROOT / "README.md"], {"record": of_record(demo), "memory": of_memory(demo)})
 
 
 def prepare():

@@ -101,8 +101,8 @@ unit_tests() {
   rm -rf "$logs"
 }
 
-# A filter of the unit tests that cannot run under tsan, which has a thread of its own in each process. These count the threads of
-# processes that they fork:
+# A filter of the unit tests that cannot run under tsan, which has a thread of its own in each process and makes each fork a matter of
+# milliseconds. These count the threads of processes that they fork, or measure the time of short ones:
 not_under_tsan() {
   local names=(KnowsTheExactTimeOfTasksTooShortToBeSampled FollowsADaemonThatOutlivesItsParent SamplesTheNamedProcessesAlone
     EndsWhenTheLastOfSeveralProcessesHasEnded ChangesToCpusUnderAForkStorm)

@@ -21,7 +21,7 @@ enum class StopReason : std::uint8_t {
   bad_memory,          // a rule pointed outside of the stack
   unknown_code,        // the address is in no known module and the frame pointer does not verify
   depth_limit,         // more frames than we keep: some in the middle are left out
-  no_registers,        // the kernel gave no user registers (a task in exec or exit, a 32-bit task)
+  no_registers,        // the kernel gave no user registers (a task in exec or exit)
   own_process,         // the profiler's own, and there were too many of them to be unwound
   unread_unwind_info,  // the module has unwind information that was too large to read, or is left alone
 };
@@ -45,8 +45,9 @@ enum class Loss : std::uint8_t {
   too_many_processes,  // sampled, but past the number of processes that are followed at once
   worker,              // sampled by a worker of the profiler that ended before it could tell
   other_user,          // of a process whose events the kernel took away at a set-user-ID exec
+  untracked,           // live blocks beyond those that are kept track of
 };
-inline constexpr std::size_t kLosses = 9;
+inline constexpr std::size_t kLosses = 10;
 
 // One frame until its period closes: the identity of code, not its name. For callers (not the leaf) `address`
 // is already moved into the call instruction (return address - 1).

@@ -32,8 +32,8 @@ MappedRegion& MappedRegion::operator=(MappedRegion&& other) noexcept {
   return *this;
 }
 
-Result<MappedRegion> MappedRegion::map_shared(int fd, std::size_t size) {
-  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+Result<MappedRegion> MappedRegion::map_shared(int fd, std::size_t size, std::int64_t offset) {
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
   if (memory == MAP_FAILED) return errno_error(errno, "mmap");
   return MappedRegion(static_cast<std::byte*>(memory), size);
 }

@@ -21,8 +21,8 @@ class MappedRegion {
   MappedRegion& operator=(MappedRegion&& other) noexcept;
   ~MappedRegion() { reset(); }
 
-  // Maps the first `size` bytes of fd shared and writable (a perf ring).
-  static Result<MappedRegion> map_shared(int fd, std::size_t size);
+  // Maps `size` bytes of fd from `offset` on, shared and writable (a perf ring).
+  static Result<MappedRegion> map_shared(int fd, std::size_t size, std::int64_t offset = 0);
   // Maps `size` bytes of fd from `offset` on, shared and read-only.
   static Result<MappedRegion> map_shared_for_reading(int fd, std::size_t offset, std::size_t size);
   // Zeroes that this process shares with those that it forks.

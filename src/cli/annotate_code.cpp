@@ -76,32 +76,11 @@ class CodeFileListing {
       : view_(view), frame_(frame), code_(code) {}
 
   void add(const ProfileMapping& mapping, Address address, const SampledCode& sampled) {
-    const std::optional<std::uint64_t> at = elf_address(code_.elf(), mapping, address);
-    if (!at) return;
-    const std::optional<Symbol> symbol = code_.symbols().find(*at);
-    const auto function = symbol ? std::nullopt : code_.functions().find(*at);
-    SymbolCode& group = symbols_[symbol ? symbol->start : function ? function->begin : 0];
-    if (symbol) {
-      group.name = demangle(symbol->name);
-      group.start = symbol->start;
-      group.end = symbol->start + symbol->size;
-    } else if (function) {
-      group.start = function->begin;
-      group.end = function->end;
-    } else {
-      // Neither symbol nor unwind information: begin at the first sampled instruction. Callers' addresses are
-      // inside of an instruction, but the first sample of a function that was sampled itself is at the start
-      // of one.
-      group.start = group.samples.empty() ? *at : std::min(group.start, *at);
-      group.end = std::max(group.end, *at + kCodeBehind);
-    }
-    SampledCode& entry = group.samples[*at];
-    entry.location = sampled.location;
-    entry.sum.self = saturating_add(entry.sum.self, sampled.sum.self);
-    entry.sum.total = saturating_add(entry.sum.total, sampled.sum.total);
+    if (const auto at = elf_address(code_.elf(), mapping, address)) addresses_.emplace_back(*at, sampled);
   }
 
-  Result<void> append_to(std::vector<std::pair<std::int64_t, Listing>>& listings) const {
+  Result<void> append_to(std::vector<std::pair<std::int64_t, Listing>>& listings) {
+    group_by_symbol();
     const Disassembler disassembler = TRY(Disassembler::open(code_.elf().architecture()));
     for (const auto& [start, symbol] : symbols_)
       listings.emplace_back(symbol.size(), list_symbol(disassembler, symbol));
@@ -109,6 +88,41 @@ class CodeFileListing {
   }
 
  private:
+  using Symbols = std::map<std::uint64_t, Symbol>;  // by address
+
+  void group_by_symbol() {
+    std::vector<std::uint64_t> all;
+    for (const auto& [at, sampled] : addresses_) all.push_back(at);
+    const Symbols known = code_.symbols_at(std::move(all));
+    for (const auto& [at, sampled] : addresses_) add_to_group(at, sampled, known);
+  }
+
+  void add_to_group(std::uint64_t at, const SampledCode& sampled, const Symbols& known) {
+    const auto symbol = known.find(at);
+    const bool has_symbol = symbol != known.end();
+    FunctionRange range{};  // empty: neither symbol nor unwind information
+    if (has_symbol)
+      range = {symbol->second.start, symbol->second.start + symbol->second.size};
+    else
+      range = code_.functions().find(at).value_or(range);
+    SymbolCode& group = symbols_[range.begin];
+    if (has_symbol) group.name = demangle(symbol->second.linker_name());
+    if (range.end != 0) {
+      group.start = range.begin;
+      group.end = range.end;
+    } else {
+      // Begin at the first sampled instruction. Callers' addresses are
+      // inside of an instruction, but the first sample of a function that was sampled itself is at the start
+      // of one.
+      group.start = group.samples.empty() ? at : std::min(group.start, at);
+      group.end = std::max(group.end, at + kCodeBehind);
+    }
+    SampledCode& entry = group.samples[at];
+    entry.location = sampled.location;
+    entry.sum.self = saturating_add(entry.sum.self, sampled.sum.self);
+    entry.sum.total = saturating_add(entry.sum.total, sampled.sum.total);
+  }
+
   [[nodiscard]] Listing list_symbol(const Disassembler& disassembler, const SymbolCode& symbol) const {
     Listing listing;
     const std::string& function = view_.frames[frame_].name;
@@ -120,18 +134,25 @@ class CodeFileListing {
     bytes = bytes.first(
         std::min({bytes.size(), kMaxCodeBytes, static_cast<std::size_t>(symbol.end - symbol.start)}));
     if (bytes.empty()) listing.problem = "the file has no bytes there";
-    for (const Instruction& instruction : disassembler.disassemble(bytes, symbol.start))
-      listing.rows.push_back(list_instruction(instruction, symbol));
+    const std::vector<Instruction> instructions = disassembler.disassemble(bytes, symbol.start);
+    std::vector<std::uint64_t> targets;
+    for (const Instruction& instruction : instructions) {
+      if (instruction.target != 0) targets.push_back(instruction.target);
+    }
+    const Symbols known = code_.symbols_at(std::move(targets));
+    for (const Instruction& instruction : instructions)
+      listing.rows.push_back(list_instruction(instruction, symbol, known));
     keep_hot_rows(listing.rows);
     return listing;
   }
 
-  [[nodiscard]] ListingRow list_instruction(const Instruction& instruction, const SymbolCode& symbol) const {
+  [[nodiscard]] ListingRow list_instruction(const Instruction& instruction, const SymbolCode& symbol,
+                                            const Symbols& known) const {
     ListingRow row{.number = instruction.address, .text = instruction.text};
-    const std::optional<Symbol> target =
-        instruction.target == 0 ? std::nullopt : code_.symbols().find(instruction.target);
+    const auto target = known.find(instruction.target);
     // Jumps inside of the function go without saying.
-    if (target && target->start != symbol.start) row.text += fmt::format(" <{}>", demangle(target->name));
+    if (target != known.end() && target->second.start != symbol.start)
+      row.text += fmt::format(" <{}>", demangle(target->second.linker_name()));
     auto sample = symbol.samples.lower_bound(instruction.address);
     const auto end = symbol.samples.lower_bound(instruction.address + instruction.size);
     for (; sample != end; ++sample) {
@@ -145,7 +166,8 @@ class CodeFileListing {
   const ReportView& view_;
   std::uint32_t frame_;
   const MappedCode& code_;
-  std::map<std::uint64_t, SymbolCode> symbols_;
+  std::vector<std::pair<std::uint64_t, SampledCode>> addresses_;
+  std::map<std::uint64_t, SymbolCode> symbols_;  // by start
 };
 
 using FileKey = std::pair<StringIndex, StringIndex>;  // path and build id

@@ -141,6 +141,16 @@ TEST_F(CodeOfThisProgram, AnAddressInsideOfAnInstructionCountsForIt) {
   EXPECT_EQ(listings[0].rows[1].place, "own.cc:7");
 }
 
+TEST(Disassembler, KnowsThatI386HasOtherInstructions) {
+  const std::vector<unsigned char> bytes{0x40, 0x06, 0x55};
+  const auto instructions =
+      Disassembler::open(Architecture::i386)->disassemble(std::as_bytes(std::span(bytes)), 0);
+  ASSERT_EQ(instructions.size(), 3U);
+  EXPECT_EQ(instructions[0].text, "inc eax");
+  EXPECT_EQ(instructions[1].text, "push es");
+  EXPECT_EQ(instructions[2].text, "push ebp");
+}
+
 TEST(Disassembler, CoversBytesThatAreNoInstructions) {
   const auto disassembler = Disassembler::open(Architecture::x86_64);
   ASSERT_TRUE(disassembler.ok());

@@ -15,6 +15,7 @@
 #include "cli/help.hpp"
 #include "cli/journal.hpp"
 #include "cli/option_rules.hpp"
+#include "cli/option_table.hpp"
 #include "cli/profiling_request.hpp"
 #include "cli/show_config.hpp"
 #include "cli/stored_profiles.hpp"
@@ -85,7 +86,7 @@ std::optional<int> refuse_mistyped_command(const Options& options) {
 
 // What was typed and does nothing is answered at once; it would be missed in a summary.
 void say_warnings(const Options& options) {
-  if (options.quiet || options.log_mode == "disabled") return;
+  if (options.quiet || options.log_mode == "disabled" || !options.controlled.empty()) return;
   for (const std::string& warning : options.warnings) say_text(fmt::format("ddprof: {}\n", warning));
 }
 
@@ -143,7 +144,12 @@ int run_profiling(const Options& given) {
   bool has_program = !given.program.empty();
   if (auto refused = has_program ? refuse_mistyped_command(given) : std::nullopt) return *refused;
   if (!given.enable && has_program) return exec_unprofiled(given);
-  if (!given.enable) return 0;
+  if (!given.enable) {
+    if (!given.controlled.empty())
+      say_error(make_error(ErrorCode::unsupported, "profiling is switched off: {}",
+                           origin_of(given, "enable").detail));
+    return 0;
+  }
   say_warnings(given);
   Options options = with_surroundings(given);
   const auto settled = settle_output(options);

@@ -8,6 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/option_parser.hpp"
 #include "cli/profiling_request.hpp"
+#include "runtime/control.hpp"
 #include "runtime/privileges.hpp"
 #include "runtime/program.hpp"
 #include "runtime/standard_streams.hpp"
@@ -28,6 +29,7 @@ int main(int count, char** arguments) {
   const std::vector<const char*> readable(words.begin(), words.end());
   auto options = parse_options(readable, environment, read);
   hide_secret_arguments(words);
+  if (options && !options->controlled.empty()) Control::leave_program();
   if (options) return run_command(*options);
   Error error = std::move(options).error();
   const auto unprofiled = unprofiled_options(readable, environment, read);

@@ -45,6 +45,16 @@ Result<MappedCode> MappedCode::open(const Profile& profile, const ProfileMapping
   return MappedCode(std::move(image), std::move(*elf), is_comparable);
 }
 
+std::map<std::uint64_t, Symbol> MappedCode::symbols_at(std::vector<std::uint64_t> addresses) const {
+  std::sort(addresses.begin(), addresses.end());
+  std::map<std::uint64_t, Symbol> by_address;
+  const std::vector<Symbol> found = find_symbols(elf_, addresses).value_or({});
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (!found[i].name.empty()) by_address.emplace(addresses[i], found[i]);
+  }
+  return by_address;
+}
+
 std::optional<std::uint64_t> elf_address(const ElfFile& elf, const ProfileMapping& mapping, Address address) {
   if (address < mapping.start || address >= mapping.limit) return std::nullopt;
   return elf.vaddr_of_offset(address - mapping.start + mapping.file_offset);
@@ -88,9 +98,10 @@ void Disassembler::Close::operator()(const std::size_t* handle) const {
 Result<Disassembler> Disassembler::open(Architecture architecture) {
   static_assert(sizeof(csh) == sizeof(std::size_t));
   csh handle = 0;
-  const bool is_x86 = architecture == Architecture::x86_64;
-  const cs_err failure = is_x86 ? cs_open(CS_ARCH_X86, CS_MODE_64, &handle)
-                                : cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle);
+  const bool is_x86 = architecture != Architecture::aarch64;
+  const cs_mode width = architecture == Architecture::i386 ? CS_MODE_32 : CS_MODE_64;
+  const cs_err failure =
+      is_x86 ? cs_open(CS_ARCH_X86, width, &handle) : cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle);
   if (failure != CS_ERR_OK)
     return make_error(ErrorCode::unsupported, "disassemble: {}", cs_strerror(failure));
   cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);  // which instructions are jumps

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,21 +29,17 @@ class MappedCode {
   [[nodiscard]] const ElfFile& elf() const { return elf_; }
   // False when the profile has no build id to compare with.
   [[nodiscard]] bool is_verified() const { return is_verified_; }
-  [[nodiscard]] const SymbolTable& symbols() const { return symbols_; }
+  // Those that cover some of these addresses, by address.
+  [[nodiscard]] std::map<std::uint64_t, Symbol> symbols_at(std::vector<std::uint64_t> addresses) const;
   // For code that no symbol covers.
   [[nodiscard]] const FunctionRanges& functions() const { return functions_; }
 
  private:
   MappedCode(MappedRegion image, ElfFile elf, bool is_verified)
-      : image_(std::move(image)),
-        elf_(std::move(elf)),
-        symbols_(SymbolTable::build(elf_).value_or({})),
-        functions_(elf_),
-        is_verified_(is_verified) {}
+      : image_(std::move(image)), elf_(std::move(elf)), functions_(elf_), is_verified_(is_verified) {}
 
   MappedRegion image_;  // what elf_ looks at
   ElfFile elf_;
-  SymbolTable symbols_;
   FunctionRanges functions_;
   bool is_verified_;
 };

@@ -14,7 +14,6 @@ namespace ddprof {
 namespace {
 
 constexpr std::string_view kOriginalService = "myservice";
-constexpr std::string_view kNoAllocations = "allocation profiling is not in this version";
 
 [[nodiscard]] Error usage_error(std::string_view message, std::string hint = {}) {
   return Error{ErrorCode::invalid_argument, std::string(message), std::move(hint)};
@@ -59,7 +58,7 @@ Result<std::vector<EventSpec>> gather_events(const Options& options) {
   }
   const bool preset_is_default = origin_of(options, "preset").kind == Origin::Kind::default_value;
   if (preset_is_default && !events.empty()) return events;
-  const bool is_running = is_attaching(options) || options.global;
+  const bool is_running = (is_attaching(options) || options.global) && options.controlled != "hooked";
   for (EventSpec& event : TRY(preset_events(options.preset, is_running))) {
     const bool is_given = std::any_of(events.begin(), events.end(),
                                       [&](const EventSpec& other) { return other.name == event.name; });
@@ -75,23 +74,22 @@ void say_what_is_in_vain(Options& options, std::string_view name, std::string te
   (is_typed ? options.warnings : options.notices).push_back(std::move(text));
 }
 
-Result<void> drop_allocations(Options& options) {
-  if (std::erase_if(options.events, is_allocation) == 0) return {};
-  const bool is_preset =
-      options.event_texts.empty() || origin_of(options, "preset").kind != Origin::Kind::default_value;
+// A program that runs already has no library of ours, unless it says so.
+Result<void> check_allocations(Options& options) {
+  const bool is_running = is_attaching(options) || options.global;
+  if (!is_running || options.controlled == "hooked" || std::erase_if(options.events, is_allocation) == 0)
+    return {};
+  const bool is_preset = origin_of(options, "preset").kind != Origin::Kind::default_value;
   const std::string source = is_preset ? fmt::format("preset {}", options.preset) : "event sALLOC";
-  if (options.events.empty()) {
-    return Error{ErrorCode::unsupported, fmt::format("{}: {}", source, kNoAllocations), "--preset cpu_only"};
-  }
-  // `record` has no scripts that expect the original's default, so it need not explain what it leaves out.
-  const std::string text = fmt::format("{}: {}; profiling the rest", source, kNoAllocations);
-  const bool was_asked_for =
-      !options.event_texts.empty() || origin_of(options, "preset").kind != Origin::Kind::default_value;
-  if (was_asked_for) {
-    say_what_is_in_vain(options, is_preset ? "preset" : "event", text);
-  } else if (options.command == Command::wrap) {
-    options.remarks.push_back(text);
-  }
+  const bool is_bare = options.controlled == "bare";
+  const std::string_view why = is_bare ? "allocations do not pass libddprof.so, which was loaded too late"
+                                       : "allocations of a program that runs already cannot be sampled";
+  if (options.events.empty())
+    return Error{
+        ErrorCode::unsupported, fmt::format("{}: {}", source, why),
+        is_bare ? "link the program with it, or LD_PRELOAD=libddprof.so" : "start the program with ddprof"};
+  say_what_is_in_vain(options, is_preset ? "preset" : "event",
+                      fmt::format("{}: {}; profiling the rest", source, why));
   return {};
 }
 
@@ -119,7 +117,7 @@ Result<void> apply_frequency(Options& options) {
 
 Result<void> choose_events(Options& options) {
   options.events = TRY(gather_events(options));
-  TRY(drop_allocations(options));
+  TRY(check_allocations(options));
   return apply_frequency(options);
 }
 

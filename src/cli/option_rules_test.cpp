@@ -24,37 +24,49 @@ std::string events_of(const Options& options) {
 
 std::string events_with(const std::vector<const char*>& args) { return events_of(parsed(args)); }
 
-TEST(OptionRules, WithoutEventsTheDefaultPresetIsProfiledAsFarAsThisVersionCan) {
-  const Options wrapped = parsed({"x"});
-  EXPECT_EQ(events_of(wrapped), "sCPU@99");
-  EXPECT_THAT(wrapped.remarks, ElementsAre("preset default: allocation profiling is not in this version; "
-                                           "profiling the rest"));
-  EXPECT_THAT(parsed({"-p", "1"}).notices, IsEmpty());
-  EXPECT_THAT(parsed({"record", "x"}).notices, IsEmpty());
-  EXPECT_THAT(parsed({"--preset", "cpu_only", "x"}).notices, IsEmpty());
+TEST(OptionRules, WithoutEventsCpuTimeAloneIsProfiled) {
+  EXPECT_EQ(events_with({"x"}), "sCPU@99") << "nothing is put into a program that was not asked for";
+  EXPECT_EQ(events_with({"record", "x"}), "sCPU@99");
+  EXPECT_EQ(events_with({"-p", "1"}), "sCPU@99");
+  EXPECT_THAT(parsed({"x"}).notices, IsEmpty());
 }
 
-TEST(OptionRules, HeapPresetsAreAnsweredClearly) {
+TEST(OptionRules, HeapPresetsSampleAllocations) {
+  EXPECT_EQ(events_with({"--preset", "default", "x"}), "sCPU@99 sALLOC/524288");
+  EXPECT_EQ(events_with({"--preset", "alloc_only", "x"}), "sALLOC/524288");
   const Options live = parsed({"--preset", "cpu_live_heap", "x"});
-  EXPECT_EQ(events_of(live), "sCPU@99");
-  EXPECT_THAT(live.warnings, ElementsAre(HasSubstr("preset cpu_live_heap: allocation profiling")));
-  EXPECT_THAT(live.notices, IsEmpty());  // once
-  for (const char* preset : {"alloc_only", "alloc_live_heap"}) {
-    const Error error = failure({"--preset", preset, "x"});
-    EXPECT_EQ(error.code, ErrorCode::unsupported);
-    EXPECT_EQ(error.message,
-              "preset " + std::string(preset) + ": allocation profiling is not in this version");
-    EXPECT_EQ(error.hint, "--preset cpu_only");
-  }
-  EXPECT_EQ(failure({"-e", "sALLOC", "x"}).message,
-            "event sALLOC: allocation profiling is not in this version");
-  const Options mixed = parsed({"-e", "sCPU; sALLOC", "x"});
+  EXPECT_EQ(events_of(live), "sCPU@99 sALLOC/524288");
+  EXPECT_TRUE(live.events[1].is_live);
+  EXPECT_FALSE(parsed({"--preset", "default", "x"}).events[1].is_live);
+  EXPECT_TRUE(parsed({"-e", "sALLOC m=l", "x"}).events[0].is_live);
+  EXPECT_THAT(live.warnings, IsEmpty());
+}
+
+TEST(OptionRules, AProgramThatProfilesItselfSaysWhetherItsAllocationsCanBeSampled) {
+  EXPECT_EQ(events_with({"--preset", "default", "-p", "1", "--controlled", "hooked"}),
+            "sCPU@99 sALLOC/524288");
+  EXPECT_EQ(events_with({"--preset", "alloc_only", "-p", "1", "--controlled", "hooked"}), "sALLOC/524288");
+  const Options bare = parsed({"--preset", "cpu_live_heap", "-p", "1", "--controlled", "bare"});
+  EXPECT_EQ(events_of(bare), "sCPU@99");
+  EXPECT_THAT(bare.warnings, ElementsAre(HasSubstr("allocations do not pass libddprof.so")));
+  EXPECT_THAT(failure({"--preset", "alloc_only", "-p", "1", "--controlled", "bare"}).hint,
+              HasSubstr("LD_PRELOAD"));
+}
+
+TEST(OptionRules, AllocationsOfARunningProgramAreAnsweredClearly) {
+  EXPECT_EQ(events_with({"--preset", "default", "-p", "1"}), "sCPU@99");
+  const Error error = failure({"--preset", "alloc_only", "-p", "1"});
+  EXPECT_EQ(error.code, ErrorCode::unsupported);
+  EXPECT_EQ(error.message, "preset alloc_only: allocations of a program that runs already cannot be sampled");
+  EXPECT_EQ(error.hint, "start the program with ddprof");
+  const Options mixed = parsed({"-e", "sCPU; sALLOC", "-g"});
   EXPECT_EQ(events_of(mixed), "sCPU@99");
-  EXPECT_THAT(mixed.warnings, ElementsAre(HasSubstr("event sALLOC")));
+  EXPECT_THAT(mixed.warnings,
+              ElementsAre(HasSubstr("event sALLOC: allocations of a program that runs already")));
   OptionFixture fixture;
   fixture.variables = {{"DD_PROFILING_NATIVE_PRESET", "cpu_live_heap"}};
-  EXPECT_THAT(fixture.parsed({"x"}).warnings, IsEmpty());
-  EXPECT_THAT(fixture.parsed({"x"}).notices, ElementsAre(HasSubstr("preset cpu_live_heap")));
+  EXPECT_THAT(fixture.parsed({"-p", "1"}).warnings, IsEmpty());
+  EXPECT_THAT(fixture.parsed({"-p", "1"}).notices, ElementsAre(HasSubstr("preset cpu_live_heap")));
 }
 
 TEST(OptionRules, WhatHasNoEffectIsSaidOnceWhereverItWasSet) {

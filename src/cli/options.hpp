@@ -83,8 +83,8 @@ struct Options : DestinationOptions {
   bool enable = true;  // false: only run the program
 
   // Sampling
-  std::vector<std::string> event_texts;  // as given; `events` is what they mean
-  std::string preset = "default";
+  std::vector<std::string> event_texts;   // as given; `events` is what they mean
+  std::string preset = "cpu_only";        // nothing is put into a program that was not asked for
   std::optional<std::int64_t> frequency;  // already applied to `events`
   std::optional<std::int64_t> duration_seconds;
   std::string engine = "auto";
@@ -112,9 +112,11 @@ struct Options : DestinationOptions {
   std::string cpu_affinity;                     // hexadecimal mask
   std::optional<std::int64_t> max_cpu_percent;  // of one core; none: no limit
   std::int64_t max_memory_mib = 256;
+  std::int64_t max_alloc_samples = 2'000;
   std::string internal_stats;
   std::string socket;
   bool fault_info = true;
+  std::string controlled;  // by libddprof.so in the process: "bare" or "hooked"; empty: not
   std::int64_t initial_loaded_libs_check_delay_ms = 5000;
   std::int64_t loaded_libs_check_interval_ms = 59000;
 
@@ -134,6 +136,7 @@ struct Options : DestinationOptions {
   std::string own;                         // a regular expression
   std::string callers, callees;            // a function
   bool pager = true;
+  bool growth = false;
   bool modules = false;
   bool lines = false;
   std::string annotate;  // a function
@@ -149,7 +152,6 @@ struct Options : DestinationOptions {
       events;  // from event_texts, else from the preset; never empty for a profiling command
   std::vector<std::string> warnings;  // one line each, before anything runs: what was typed in vain
   std::vector<std::string> notices;   // one line each, to be said once: a setting that was left alone
-  std::vector<std::string> remarks;   // the same, for the summary only: what holds at every start
 
   std::vector<Origin> origins;  // by position in option_table(); empty: all defaults
 };

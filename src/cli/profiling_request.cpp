@@ -128,12 +128,17 @@ void choose_cadence(const Options& options, ProfilingRequest& request) {
 
 // Its name was found to be one when the options were read.
 void set_engine(const Options& options, ProfilingRequest& request) {
-  auto chosen = choose_engine(options.engine);
+  const bool has_allocations =
+      std::any_of(options.events.begin(), options.events.end(),
+                  [](const EventSpec& event) { return event.kind == EventSpec::Kind::allocation; });
+  auto chosen = choose_engine(options.engine, has_allocations);
   request.collecting.events = options.events;
   request.collecting.stack_bytes = static_cast<std::uint32_t>(options.stack_sample_bytes.value_or(0));
   if (!chosen) return;
   request.engine = std::move(chosen->engine);
   request.collecting.source = chosen->source;
+  request.has_library = has_allocations && options.controlled.empty();
+  request.collecting.max_alloc_samples = static_cast<std::uint64_t>(options.max_alloc_samples);
 }
 
 void print_progress(const Summary& summary) {
@@ -197,7 +202,7 @@ std::string period_line(const Summary& before, const Summary& after) {
 // What the log has of a run as a whole. A summary on the same stream says more: there the log has no end.
 void tell_of_the_run(const Options& options, const Journal& journal,
                      const std::shared_ptr<const std::string>& answer, ProfilingRequest& request) {
-  const bool is_in_front = options.command != Command::wrap;
+  const bool is_in_front = options.command != Command::wrap && options.controlled.empty();
   const bool shows_summary = is_in_front || ::isatty(STDERR_FILENO) == 1;
   const bool has_own_end = !shows_summary || journal.stream() != STDERR_FILENO;
   const bool has_start = options.command != Command::record || !journal.stream();
@@ -260,8 +265,6 @@ ProfilingRequest make_profiling_request(const Options& options) {
   request.session.naming.cache_folder = user_folder("XDG_CACHE_HOME", ".cache");
   request.session.has_timeline = options.timeline;
   request.session.notices = options.notices;
-  request.session.notices.insert(request.session.notices.end(), options.remarks.begin(),
-                                 options.remarks.end());
   const RunStamp stamp = RunStamp::at(unix_now());
   if (std::string notice = stored_notice(options, target_of(options), stamp); !notice.empty())
     request.session.notices.push_back(std::move(notice));
@@ -282,6 +285,11 @@ ProfilingRequest make_profiling_request(const Options& options) {
     request.session.observer.on_progress = print_progress;
   if (options.nice) request.nice = static_cast<int>(*options.nice);
   request.cpu_affinity = options.cpu_affinity;
+  if (!options.controlled.empty()) {
+    request.control = std::make_shared<const Control>(STDIN_FILENO, STDERR_FILENO);
+    request.vain = options.warnings;
+    request.vain.insert(request.vain.end(), options.notices.begin(), options.notices.end());
+  }
   request.privileges = privilege_limits(options);
   const Journal journal(options, working_directory());
   request.log_stream = journal.stream();

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
 
 #include "base/text_pattern.hpp"
 #include "cli/annotation.hpp"
@@ -10,6 +13,7 @@
 #include "cli/report_page.hpp"
 #include "cli/report_sections.hpp"
 #include "encode/display_text.hpp"
+#include "encode/human_value.hpp"
 #include "report/headline.hpp"
 #include "report/tables.hpp"
 #include "report/view.hpp"
@@ -75,6 +79,31 @@ void write_answer(ReportPage& page, const ReportView& view, const std::vector<He
   if (rows.size() > 1) write_rows_of_answer(page, rows);
 }
 
+// What else of the profile is worth a sentence: who holds memory, or who asks for it.
+std::string other_answer(const ReportView& shown) {
+  for (const std::string type : {"inuse_space", "alloc_space"}) {
+    if (shown.type == type) return {};
+    const auto view = make_report_view(shown.profile, type);
+    if (!view || view->left.size == 0) continue;
+    return sentence(headlines_of(*view, OwnCode(shown.profile, view->frames)).front(), 40) +
+           fmt::format(" (--sample-type {})", type);
+  }
+  return {};
+}
+
+// How fast live bytes grow, for its sentence.
+void add_growth(std::vector<Headline>& headlines, const ReportView& view,
+                const std::optional<LiveGrowth>& growth) {
+  if (!growth || view.type != "inuse_space" || headlines.empty() || growth->over < std::chrono::seconds(1))
+    return;
+  const double minutes = std::chrono::duration<double, std::ratio<60>>(growth->over).count();
+  const auto rate = std::llround(static_cast<double>(growth->after - growth->before) / minutes);
+  if (growth->is_view) headlines.front().noun = human_value(view.left.size, view.unit) + " growth";
+  if (rate != 0 && !growth->is_view)
+    headlines.front().growth =
+        fmt::format(", {} {}/min", rate > 0 ? "growing" : "shrinking", human_value(std::abs(rate), "bytes"));
+}
+
 constexpr std::size_t kUsualRows = 20;  // where the rest of the screen is free
 constexpr std::size_t kCallLines = 30;
 
@@ -84,8 +113,10 @@ void write_usual_sections(ReportPage& page, const ReportView& view, const Report
   const ReportScale scale = ReportScale::of(options.top);
   if (view.left.size > 0) {
     write_answer(page, view, headlines);
+    if (const std::string other = other_answer(view); !other.empty()) page.headline(other);
     write_functions(page, view, tables, scale);
     write_paths(page, view, options.min_path_percent, scale);
+    write_ages(page, view);
     write_threads(page, view, scale);
     write_processes(page, view, scale);
   }
@@ -139,6 +170,7 @@ Result<std::string> render_report(const Profile& profile, const ReportOptions& o
   TRY(add_calls(options.callees, PathDirection::callees));
   const OwnCode own = TRY(own_code(view, options.own));
   if (is_usual(options)) parts.headlines = headlines_of(view, own);
+  add_growth(parts.headlines, view, options.growth);
   return options.json ? report_json(view, options, parts) : report_text(view, options, parts);
 }
 
@@ -150,6 +182,7 @@ std::string answer_text(const Profile& profile, std::size_t width, bool color) {
   options.color = color;
   ReportPage page(options, *view);
   write_answer(page, *view, headlines_of(*view, own));
+  if (const std::string other = other_answer(*view); !other.empty()) page.headline(other);
   return std::move(page).text();
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
 #include "profile/profile.hpp"
 #include "report/filter.hpp"
+#include "report/live_growth.hpp"
 
 namespace ddprof {
 
@@ -19,6 +21,7 @@ struct ReportOptions {
   bool color = false;
   bool json = false;
   ReportFilter filter = {};
+  std::optional<LiveGrowth> growth = {};  // of live bytes, if the profile is of several periods
   // Each of these replaces the usual sections.
   bool modules = false;
   bool lines = false;

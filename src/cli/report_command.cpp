@@ -104,8 +104,11 @@ Result<ReportInput> choose_input(const Options& options) {
 
 Result<std::string> report_text(const Options& options) {
   const ReportInput input = TRY(choose_input(options));
-  auto text =
-      render_report(held_until_exit(TRY(load_merged(input.paths))), report_options(input.title, options));
+  MergedProfile merged = TRY(load_merged(input.paths, options.growth ? MergeView::growth : MergeView::sum));
+  ReportOptions shown = report_options(input.title, options);
+  shown.growth = merged.growth;
+  if (options.growth && shown.sample_type.empty()) shown.sample_type = "inuse_space";
+  auto text = render_report(held_until_exit(std::move(merged.profile)), shown);
   if (!text) text.error().message.insert(0, fmt::format("report {}: ", input.title));
   return text;
 }

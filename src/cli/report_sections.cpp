@@ -9,6 +9,7 @@
 #include "cli/annotation.hpp"
 #include "encode/display_text.hpp"
 #include "encode/human_value.hpp"
+#include "profile/snapshot.hpp"
 #include "report/hot_paths.hpp"
 #include "report/own_code.hpp"
 #include "report/tables.hpp"
@@ -116,9 +117,22 @@ void write_values(ReportPage& page, std::span<const ValueRow> rows, std::size_t 
   page.line(page.amount(sum) + "  … " + plural(rest.size(), fmt::format("more {}", noun), nouns));
 }
 
-std::string what_it_is(const ReportView& view) {
+// "1.10 MiB to 13.4 MiB in 59 min"
+std::string change(const LiveGrowth& growth) {
+  return fmt::format("{} to {} in {}", human_value(growth.before, "bytes"),
+                     human_value(growth.after, "bytes"), human_duration(growth.over.count()));
+}
+
+std::string what_it_is(const ReportView& view, const std::optional<LiveGrowth>& growth) {
   std::string what = fmt::format("{} {}", human_value(view.left.value, view.unit), view.type);
   const std::int64_t duration = view.profile.duration_ns;
+  if (growth && growth->is_view)
+    return fmt::format("{} that was not there before (live bytes: {}); stacks with less now lost {}", what,
+                       change(*growth), human_value(growth->freed, "bytes"));
+  if (is_snapshot(view.type)) {
+    what += fmt::format(" at the end of {}", human_duration(duration));
+    return growth ? what + fmt::format(" (live bytes: {})", change(*growth)) : what;
+  }
   if (duration > 0) {
     what += fmt::format(" in {}", human_value(duration, "nanoseconds"));
     if (view.unit == "nanoseconds") {
@@ -153,9 +167,10 @@ void write_other_types(ReportPage& page, const ReportView& view) {
 
 void write_header(ReportPage& page, const ReportView& view, const ReportOptions& options) {
   if (!options.title.empty()) page.line(fit(options.title, page.width()));
-  page.paragraph(what_it_is(view));
-  std::string where = fmt::format("{} of {}", plural(view.by_thread.threads.size(), "thread", "threads"),
-                                  plural(view.by_thread.processes.size(), "process", "processes"));
+  page.paragraph(what_it_is(view, options.growth));
+  std::string where = plural(view.by_thread.processes.size(), "process", "processes");
+  if (!is_snapshot(view.type))
+    where = fmt::format("{} of {}", plural(view.by_thread.threads.size(), "thread", "threads"), where);
   if (view.profile.time_ns > 0) where += ", from " + human_time(view.profile.time_ns);
   page.paragraph(where);
   write_other_types(page, view);
@@ -216,7 +231,8 @@ void write_paths(ReportPage& page, const ReportView& view, double min_percent, c
 
 void write_threads(ReportPage& page, const ReportView& view, const ReportScale& scale) {
   const std::vector<ValueRow>& rows = view.by_thread.threads;
-  if (rows.size() < 2) return;
+  // What is alive is told by stack: the thread is the first one that had it.
+  if (rows.size() < 2 || is_snapshot(view.type)) return;
   const bool with_process = view.by_thread.processes.size() > 1;
   page.heading("Threads");
   write_values(page, rows, scale.threads, "thread", [&](std::uint32_t id) {
@@ -225,6 +241,25 @@ void write_threads(ReportPage& page, const ReportView& view, const ReportScale& 
     const std::string name = who(thread.name, thread.id, "thread");
     return with_process ? name + " of " + who(process.name, process.id, "process") : name;
   });
+}
+
+void write_ages(ReportPage& page, const ReportView& view) {
+  if (!is_snapshot(view.type)) return;
+  std::vector<std::int64_t> sums(kAgeNames.size());
+  std::int64_t told = 0;
+  for (const std::uint32_t at : view.selected.samples) {
+    const ProfileSample& sample = view.profile.samples[at];
+    const auto age =
+        std::find(kAgeNames.begin(), kAgeNames.end(), label_text(view.profile, sample, kAgeLabel));
+    if (age == kAgeNames.end()) continue;
+    std::int64_t& sum = sums[static_cast<std::size_t>(age - kAgeNames.begin())];
+    sum = saturating_add(sum, sample.values[view.column]);
+    told = saturating_add(told, size_of_value(sample.values[view.column]));
+  }
+  if (told == 0) return;
+  page.heading("How long it is alive");
+  for (std::size_t age = 0; age < sums.size(); ++age)
+    if (sums[age] != 0) page.line(page.amount(sums[age]) + "  " + std::string(kAgeNames[age]));
 }
 
 void write_processes(ReportPage& page, const ReportView& view, const ReportScale& scale) {
@@ -239,18 +274,26 @@ void write_processes(ReportPage& page, const ReportView& view, const ReportScale
 
 void write_missed(ReportPage& page, const ReportView& view, const FunctionTables& tables,
                   const ReportScale& scale) {
-  if (tables.missed.empty()) return page.heading("What was missed: nothing, every stack is complete");
-  page.heading("What was missed");
+  page.heading(tables.missed.empty() ? "What was missed: nothing, every stack is complete"
+                                     : "What was missed");
   std::vector<ValueRow> rows;
   for (const SumRow& row : tables.missed) rows.push_back({row.id, row.sum.total});
-  write_values(page, rows, scale.threads, "reason", [&](std::uint32_t id) { return view.frames[id].name; });
+  if (!rows.empty())
+    write_values(page, rows, scale.threads, "reason", [&](std::uint32_t id) { return view.frames[id].name; });
+  constexpr int kMaxHints = 4;  // those of later periods say the same
+  int hints = 0;
+  for (StringIndex comment : view.profile.comments) {
+    const std::string_view text = view.profile.text(comment);
+    if (text.starts_with(kHintComment) && hints++ < kMaxHints) page.paragraph(text);
+  }
 }
 
 void write_notes(ReportPage& page, const ReportView& view, const ReportScale& scale) {
   std::vector<std::string_view> notes;
   for (StringIndex comment : view.profile.comments) {
     const std::string_view text = view.profile.text(comment);
-    if (!text.starts_with(kNamesComment)) notes.push_back(text);  // those are in the table of modules
+    // Those are in the table of modules, or below what was missed.
+    if (!text.starts_with(kNamesComment) && !text.starts_with(kHintComment)) notes.push_back(text);
   }
   if (notes.empty()) return;
   page.heading("Notes");

@@ -41,6 +41,8 @@ void write_paths(ReportPage& page, const ReportView& view, double min_percent, c
 // Both only when there is more than one.
 void write_threads(ReportPage& page, const ReportView& view, const ReportScale& scale);
 void write_processes(ReportPage& page, const ReportView& view, const ReportScale& scale);
+// Of live bytes and objects.
+void write_ages(ReportPage& page, const ReportView& view);
 void write_missed(ReportPage& page, const ReportView& view, const FunctionTables& tables,
                   const ReportScale& scale);
 void write_notes(ReportPage& page, const ReportView& view, const ReportScale& scale);

@@ -257,6 +257,17 @@ TEST(Report, TheWholeTextIsAsReviewed) {
   expect_file("tests/golden/cli/report.txt", fixture.render({.title = "server.pb.gz"}));
 }
 
+TEST(Report, HintsOfTheProfilerStandBelowWhatWasMissed) {
+  Fixture fixture;
+  fixture.add("main", 100);
+  ProfileBuilder& builder = fixture.builder();
+  builder.profile().comments = {builder.intern("ddprof 0.1.0"), builder.intern("hint: keep frame pointers")};
+  const std::string text = fixture.render();
+  EXPECT_LT(position(text, "What was missed"), position(text, "hint: keep frame pointers"));
+  EXPECT_LT(position(text, "hint: keep frame pointers"), position(text, "Notes"));
+  EXPECT_THAT(text.substr(position(text, "Notes")), Not(HasSubstr("hint")));
+}
+
 TEST(Report, SurvivesVeryDeepStacks) {
   Fixture fixture;
   std::string stack = "main";

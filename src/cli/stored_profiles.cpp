@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -24,6 +25,7 @@
 #include "profile/merge.hpp"
 #include "profile/profile.hpp"
 #include "profile/profile_view.hpp"
+#include "profile/snapshot.hpp"
 
 namespace ddprof {
 
@@ -230,23 +232,131 @@ Result<std::vector<StoredProfile>> profiles_in(const std::string& folder) {
   return stored;
 }
 
-Result<Profile> load_merged(const std::vector<std::string>& paths) {
+namespace {
+
+constexpr std::string_view kLiveBytes = "inuse_space";
+
+std::int64_t live_bytes(const Profile& profile) {
+  const auto column = find_column(profile, kLiveBytes);
+  std::int64_t sum = 0;
+  for (const ProfileSample& sample : profile.samples)
+    sum = saturating_add(sum, column ? sample.values[*column] : 0);
+  return sum;
+}
+
+Nanoseconds end_of(const Profile& profile) {
+  return Nanoseconds(saturating_add(profile.time_ns, profile.duration_ns));
+}
+
+// What profiles of one program have in common: "shop-12" of "shop-12-000003.pb.gz", else the service.
+std::string program_of(const std::string& path, const Profile& profile) {
+  constexpr std::size_t kDigits = 6;
+  const std::string_view name = base_name(path).substr(0, base_name(path).find('.'));
+  const std::size_t dash = name.rfind('-');
+  const bool has_number = dash != std::string_view::npos && name.size() - dash - 1 >= kDigits &&
+                          name.find_first_not_of("0123456789", dash + 1) == std::string_view::npos;
+  return has_number ? std::string(name.substr(0, dash)) : service_of(profile);
+}
+
+// The profiles of one program. Of its first and its last one the live bytes count.
+struct OfProgram {
+  Profile first;  // only for a view of growth
+  Profile last;
+  Nanoseconds first_end{};
+  std::int64_t first_live = 0;
+
+  void keep_first(const Profile& profile, MergeView view) {
+    first_end = end_of(profile);
+    first_live = live_bytes(profile);
+    if (view == MergeView::growth) first = profile;
+  }
+};
+
+class SeveralProfiles {
+ public:
+  SeveralProfiles(const Profile& shape, MergeView view) : merger_(shape), view_(view) {}
+
+  void add(const std::string& path, Profile next) {
+    auto [known, is_new] = programs_.try_emplace(program_of(path, next));
+    OfProgram& program = known->second;
+    if (is_new || end_of(next) < program.first_end) program.keep_first(next, view_);
+    if (!is_new && end_of(next) < end_of(program.last)) return add_sums(next);
+    if (!is_new) add_sums(program.last);
+    program.last = std::move(next);
+  }
+
+  MergedProfile take() && {
+    LiveGrowth growth{.is_view = view_ == MergeView::growth};
+    bool is_known = false;
+    for (auto& [name, program] : programs_) {
+      if (view_ == MergeView::growth) {
+        merger_.add(program.last, {.sums = 0, .without_label = kAgeLabel});
+        merger_.add(program.first,
+                    {.sums = 0, .snapshots = -1, .without_label = kAgeLabel, .by_address = true});
+      } else {
+        merger_.add(program.last);
+      }
+      const Nanoseconds over = end_of(program.last) - program.first_end;
+      is_known = is_known || (over > Nanoseconds(0) && find_column(program.last, kLiveBytes));
+      growth.before = saturating_add(growth.before, program.first_live);
+      growth.after = saturating_add(growth.after, live_bytes(program.last));
+      growth.over = std::max(growth.over, over);
+    }
+    MergedProfile merged{std::move(merger_).take(), std::nullopt};
+    if (growth.is_view) growth.freed = keep_grown(merged.profile);
+    if (is_known) merged.growth = growth;
+    return merged;
+  }
+
+ private:
+  void add_sums(const Profile& profile) {
+    if (view_ == MergeView::sum) merger_.add(profile, {.snapshots = 0});
+  }
+
+  // Returns what has been freed of the others.
+  static std::int64_t keep_grown(Profile& profile) {
+    const auto column = find_column(profile, kLiveBytes);
+    std::int64_t freed = 0;
+    std::erase_if(profile.samples, [&](const ProfileSample& sample) {
+      const std::int64_t value = column ? sample.values[*column] : 0;
+      if (value < 0)
+        freed = saturating_add(freed, -std::max(value, -std::numeric_limits<std::int64_t>::max()));
+      return value <= 0;
+    });
+    return freed;
+  }
+
+  ProfileMerger merger_;
+  MergeView view_;
+  std::map<std::string, OfProgram> programs_;
+};
+
+}  // namespace
+
+Result<MergedProfile> load_merged(const std::vector<std::string>& paths, MergeView view) {
   Profile first = TRY(load_profile(paths.front()));
-  if (paths.size() == 1) return first;
+  if (view == MergeView::growth && !find_column(first, kLiveBytes))
+    return with_hint(
+        make_error(ErrorCode::invalid_argument, "{}: has no live bytes that could grow", paths.front()),
+        "profile with --preset cpu_live_heap");
+  if (paths.size() == 1 && view == MergeView::sum) return MergedProfile{std::move(first), std::nullopt};
   const std::string types = types_of(first);
-  ProfileMerger merger(first);
-  merger.add(first);
-  first = Profile{};
+  SeveralProfiles several(first, view);
+  several.add(paths.front(), std::move(first));
   for (std::size_t at = 1; at < paths.size(); ++at) {
-    const Profile next = TRY(load_profile(paths[at]));
+    Profile next = TRY(load_profile(paths[at]));
     if (types_of(next) != types) {
       return make_error(ErrorCode::invalid_argument,
                         "{} has {}, and {} has {}: profiles of different values cannot be merged",
                         paths.front(), types, paths[at], types_of(next));
     }
-    merger.add(next);
+    several.add(paths[at], std::move(next));
   }
-  return std::move(merger).take();
+  MergedProfile merged = std::move(several).take();
+  if (view == MergeView::growth && !merged.growth)
+    return with_hint(make_error(ErrorCode::invalid_argument, "--growth: all profiles are of the same moment"),
+                     "name profiles of several periods, or a folder of them");
+  return merged;
 }
 
 }  // namespace ddprof

@@ -9,6 +9,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "profile/profile.hpp"
+#include "report/live_growth.hpp"
 
 namespace ddprof {
 
@@ -46,7 +47,18 @@ Result<std::vector<StoredProfile>> profiles_in(const std::string& folder);
 // What is known of one file; reads it.
 Result<StoredProfile> inspect_profile(const std::string& path);
 
-// Several files as one profile. Fails when they do not have the same values.
-Result<Profile> load_merged(const std::vector<std::string>& paths);
+// Several files as one profile. What a column tells of the end of a period (live bytes) is that of the last
+// profile of each program.
+struct MergedProfile {
+  Profile profile;
+  // Of live bytes, from the end of the first profile to that of the last, if they are of different times.
+  std::optional<LiveGrowth> growth;
+};
+enum class MergeView : std::uint8_t {
+  sum,
+  growth,  // only what more is alive at the end of the last profile than of the first, by stack
+};
+// Fails when they do not have the same values, or do not tell of growth.
+Result<MergedProfile> load_merged(const std::vector<std::string>& paths, MergeView view = MergeView::sum);
 
 }  // namespace ddprof

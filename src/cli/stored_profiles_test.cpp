@@ -69,12 +69,76 @@ TEST(StoredProfiles, SeveralFilesAreOneProfile) {
   folder.write("c.pb.gz", profile_bytes(7, "", 100, "wall"));
   const auto merged = load_merged({folder.path("a.pb.gz"), folder.path("b.pb.gz")});
   ASSERT_TRUE(merged.ok());
-  ASSERT_EQ(merged->samples.size(), 1U);
-  EXPECT_EQ(merged->samples[0].values[0], 12);
+  ASSERT_EQ(merged->profile.samples.size(), 1U);
+  EXPECT_EQ(merged->profile.samples[0].values[0], 12);
   const auto refused = load_merged({folder.path("a.pb.gz"), folder.path("c.pb.gz")});
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("wall/nanoseconds: profiles of different values cannot be merged"),
             std::string::npos);
+}
+
+std::string heap_bytes(std::int64_t seconds, std::int64_t leaked, std::int64_t cached) {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("alloc_space", "bytes"),
+                                   builder.value_type("inuse_space", "bytes")};
+  builder.profile().time_ns = seconds * 1'000'000'000;
+  builder.profile().duration_ns = 10'000'000'000;
+  builder.add_sample({{builder.add_named_location("leak")}, {50, leaked}, {}});
+  builder.add_sample({{builder.add_named_location("cache")}, {50, cached}, {}});
+  return encode(std::move(builder).build(), OutputFormat::pprof_gzip).value();
+}
+
+class LiveProfiles : public testing::Test {
+ protected:
+  LiveProfiles() {
+    folder_.write("shop-1-000000.pb.gz", heap_bytes(0, 100, 900));
+    folder_.write("shop-1-000001.pb.gz", heap_bytes(10, 150, 900));
+    folder_.write("shop-1-000002.pb.gz", heap_bytes(20, 200, 800));
+    folder_.write("mail-2-000000.pb.gz", heap_bytes(5, 7, 0));
+  }
+  std::vector<std::string> paths(std::initializer_list<const char*> names) {
+    std::vector<std::string> found;
+    for (const char* name : names) found.push_back(folder_.path(std::string(name) + ".pb.gz"));
+    return found;
+  }
+  static std::int64_t sum(const Profile& profile, std::size_t column) {
+    std::int64_t total = 0;
+    for (const ProfileSample& sample : profile.samples) total += sample.values[column];
+    return total;
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(LiveProfiles, OfEachProgramTheLastOneTellsWhatIsAlive) {
+  const auto merged =
+      load_merged(paths({"shop-1-000002", "shop-1-000000", "mail-2-000000", "shop-1-000001"}));
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(sum(merged->profile, 0), 400) << "what is allocated adds up";
+  EXPECT_EQ(sum(merged->profile, 1), 200 + 800 + 7);
+  ASSERT_TRUE(merged->growth);
+  EXPECT_EQ(merged->growth->before, 1007);
+  EXPECT_EQ(merged->growth->after, 1007);
+  EXPECT_EQ(merged->growth->over, std::chrono::seconds(20));
+}
+
+TEST_F(LiveProfiles, GrowthIsWhatWasNotThereBefore) {
+  const auto grown =
+      load_merged(paths({"shop-1-000000", "shop-1-000001", "shop-1-000002"}), MergeView::growth);
+  ASSERT_TRUE(grown.ok());
+  ASSERT_EQ(grown->profile.samples.size(), 1U);
+  EXPECT_EQ(grown->profile.samples[0].values, (std::vector<std::int64_t>{0, 100}));
+  ASSERT_TRUE(grown->growth);
+  EXPECT_TRUE(grown->growth->is_view);
+  EXPECT_EQ(grown->growth->freed, 100);
+}
+
+TEST_F(LiveProfiles, GrowthNeedsTwoMomentsAndLiveBytes) {
+  const auto one = load_merged(paths({"shop-1-000000"}), MergeView::growth);
+  ASSERT_FALSE(one.ok());
+  EXPECT_EQ(one.error().message, "--growth: all profiles are of the same moment");
+  folder_.write("cpu.pb.gz", profile_bytes(5, "", 1));
+  EXPECT_FALSE(load_merged(paths({"cpu"}), MergeView::growth).ok());
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ struct EngineOptions {
   std::uint32_t stack_bytes = 0;  // per sample, unless the event says otherwise; 0: as the engine chooses
   bool has_pauses = false;        // Pausable::pause() will be called
   std::string source;             // what follows the colon of --engine NAME:SOURCE
+  std::string library;            // path of libddprof.so, where it may be put into the target
+  std::uint64_t max_alloc_samples = 2'000;  // a second and process
 };
 
 // What an engine says of this machine and of what this process may do, for `ddprof doctor`.

@@ -357,21 +357,22 @@ Result<void> set_scale(EventSpec& spec, std::string_view text) {
   return {};
 }
 
-// The mode is checked and not stored: values are always summed, and allocations, the only events that can be
-// live, are not collected yet.
-Result<void> check_mode(const EventSpec& spec, std::string_view mode) {
+// Values are always summed. Allocations that are still alive can be told beside that.
+Result<void> set_mode(EventSpec& spec, std::string_view mode) {
   if (mode.find_first_not_of("sla*") != std::string_view::npos) {
     return event_error(spec.name, "mode {}: must be s (sum), l (live) or a (all)", mode);
   }
   if (mode.find('l') != std::string_view::npos && spec.kind != EventSpec::Kind::allocation) {
     return event_error(spec.name, "mode {}: only allocations can be live", mode);
   }
+  spec.is_live =
+      spec.kind == EventSpec::Kind::allocation && mode.find_first_of("la*") != std::string_view::npos;
   return {};
 }
 
 Result<void> set_details(EventSpec& spec, const Fields& fields) {
   if (fields[Key::label]) spec.label = *fields[Key::label];
-  if (fields[Key::mode]) TRY(check_mode(spec, *fields[Key::mode]));
+  if (fields[Key::mode]) TRY(set_mode(spec, *fields[Key::mode]));
   if (fields[Key::scale]) TRY(set_scale(spec, *fields[Key::scale]));
   if (fields[Key::id]) {
     if (spec.kind != EventSpec::Kind::tracepoint)
@@ -415,7 +416,8 @@ Result<std::vector<EventSpec>> parse_events(std::string_view text) {
 
 Result<std::vector<EventSpec>> preset_events(std::string_view preset, bool attaching) {
   if (preset == "cpu_only" || (preset == "default" && attaching)) return std::vector{default_cpu_event()};
-  const EventSpec allocations = from_table(*find_known_event("sALLOC"));
+  EventSpec allocations = from_table(*find_known_event("sALLOC"));
+  allocations.is_live = preset == "alloc_live_heap" || preset == "cpu_live_heap";
   if (preset == "alloc_only" || preset == "alloc_live_heap") return std::vector{allocations};
   if (preset == "default" || preset == "cpu_live_heap") return std::vector{default_cpu_event(), allocations};
   constexpr std::array<std::string_view, 5> kPresets = {"default", "cpu_only", "alloc_only",

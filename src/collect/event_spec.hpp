@@ -21,6 +21,7 @@ struct EventSpec {
   std::uint64_t config = 0;  // PERF_COUNT_SW_*, PERF_COUNT_HW_*; the tracepoint id is found when opened
   std::string tracepoint_group, tracepoint_name;
   bool is_clock = false;        // a value in nanoseconds of CPU time
+  bool is_live = false;         // of allocations: those that are still there are told too
   std::uint64_t frequency = 0;  // exactly one of frequency and period is not 0
   std::uint64_t period = 0;
   ValueSource value_source = ValueSource::period;

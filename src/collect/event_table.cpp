@@ -18,7 +18,7 @@ using Kind = EventSpec::Kind;
 
 constexpr std::array<KnownEvent, 20> kEvents = {{
     {"sCPU", "task-clock", Kind::software, PERF_COUNT_SW_TASK_CLOCK, "cpu", "nanoseconds", 99, 0, "CPU time"},
-    {"sALLOC", "", Kind::allocation, 0, "alloc-space", "bytes", 0, 524288, "allocated bytes (later version)"},
+    {"sALLOC", "", Kind::allocation, 0, "alloc_space", "bytes", 0, 524288, "allocated bytes"},
     {"sPF", "page-faults", Kind::software, PERF_COUNT_SW_PAGE_FAULTS, "page-faults", "count", 99, 0,
      "page faults"},
     {"sPFMAJ", "major-faults", Kind::software, PERF_COUNT_SW_PAGE_FAULTS_MAJ, "major-faults", "count", 0, 1,

@@ -24,41 +24,6 @@ std::optional<Nanoseconds> time_of(const CollectorEvent& event) {
       event);
 }
 
-// An event with all that it points to. It stays where it is.
-class OwnedEvent {
- public:
-  OwnedEvent(const CollectorEvent& event, Nanoseconds time) : time_(time), event_(event) {
-    if (auto* sample = std::get_if<SampleEvent>(&event_)) {
-      own(sample->stack, stack_);
-      own(sample->thread_context, context_);
-      own(sample->kernel_chain, kernel_chain_);
-      own(sample->user_chain, user_chain_);
-    } else if (auto* map = std::get_if<MapEvent>(&event_)) {
-      map->path = text_ = map->path;
-    } else if (auto* comm = std::get_if<CommEvent>(&event_)) {
-      comm->comm = text_ = comm->comm;
-    }
-  }
-  OwnedEvent(const OwnedEvent&) = delete;
-  OwnedEvent& operator=(const OwnedEvent&) = delete;
-
-  [[nodiscard]] Nanoseconds time() const { return time_; }
-  [[nodiscard]] const CollectorEvent& event() const { return event_; }
-
- private:
-  template <typename Element>
-  static void own(std::span<const Element>& view, std::vector<Element>& store) {
-    store.assign(view.begin(), view.end());
-    view = store;
-  }
-
-  Nanoseconds time_;
-  CollectorEvent event_;
-  std::vector<std::byte> stack_, context_;
-  std::vector<std::uint64_t> kernel_chain_, user_chain_;
-  std::string text_;
-};
-
 }  // namespace
 
 struct MergedCollector::Source {
@@ -85,6 +50,7 @@ EventHandler MergedCollector::buffer_into(Source& source) {
 
 Result<void> MergedCollector::collect(std::chrono::milliseconds timeout, const EventHandler& handle) {
   Nanoseconds limit = kNoLimit;
+  timeout = std::min(timeout, longest_wait());
   for (const auto& source : sources_) {
     const std::size_t before = source->waiting.size();
     TRY(source->collector->collect(std::exchange(timeout, std::chrono::milliseconds(0)),
@@ -141,6 +107,8 @@ CollectorCounters MergedCollector::counters() const {
     sum.malformed_records += counters.malformed_records;
     sum.wakeups += counters.wakeups;
     sum.lost_contexts += counters.lost_contexts;
+    const HeapCounters& heap = counters.heap;
+    if (heap.attached + heap.refused + heap.limited > 0) sum.heap = heap;
   }
   return sum;
 }
@@ -178,21 +146,21 @@ std::vector<NeededCall> MergedCollector::needed_calls() const {
   return all;
 }
 
+// If the first is. In a pause no CPU time is sampled; allocations go on.
 Pausable* MergedCollector::pausable() {
-  const bool are_all = std::all_of(sources_.begin(), sources_.end(), [](const auto& source) {
-    return source->collector->pausable() != nullptr;
-  });
-  return are_all ? this : nullptr;
+  return sources_.front()->collector->pausable() != nullptr ? this : nullptr;
 }
 
 Result<void> MergedCollector::pause(const EventHandler& handle) {
-  for (const auto& source : sources_) TRY(source->collector->pausable()->pause(buffer_into(*source)));
+  for (const auto& source : sources_)
+    if (Pausable* pausable = source->collector->pausable()) TRY(pausable->pause(buffer_into(*source)));
   release(kNoLimit, handle);
   return {};
 }
 
 Result<void> MergedCollector::resume() {
-  for (const auto& source : sources_) TRY(source->collector->pausable()->resume());
+  for (const auto& source : sources_)
+    if (Pausable* pausable = source->collector->pausable()) TRY(pausable->resume());
   return {};
 }
 
@@ -210,6 +178,31 @@ ThreadContextSource* MergedCollector::thread_contexts() {
   for (const auto& source : sources_)
     if (ThreadContextSource* contexts = source->collector->thread_contexts()) return contexts;
   return nullptr;
+}
+
+LiveHeap* MergedCollector::live_heap() {
+  for (const auto& source : sources_)
+    if (LiveHeap* heap = source->collector->live_heap()) return heap;
+  return nullptr;
+}
+
+TableReader* MergedCollector::table_reader() {
+  for (const auto& source : sources_)
+    if (TableReader* reader = source->collector->table_reader()) return reader;
+  return nullptr;
+}
+
+std::chrono::milliseconds MergedCollector::longest_wait() const {
+  auto shortest = Collector::longest_wait();
+  for (const auto& source : sources_) shortest = std::min(shortest, source->collector->longest_wait());
+  return shortest;
+}
+
+std::vector<std::string> MergedCollector::target_environment() const {
+  std::vector<std::string> all;
+  for (const auto& source : sources_)
+    for (std::string& variable : source->collector->target_environment()) all.push_back(std::move(variable));
+  return all;
 }
 
 // A byte before each note says whose it is.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collect/collector.hpp"
+#include "collect/owned_event.hpp"
 
 namespace ddprof {
 
@@ -30,8 +31,10 @@ class MergedCollector final : public Collector, public Pausable, public Handover
   [[nodiscard]] std::vector<std::string> notices() const override;
   [[nodiscard]] CollectorScope scope() const override;
   [[nodiscard]] std::vector<NeededCall> needed_calls() const override;
+  [[nodiscard]] std::chrono::milliseconds longest_wait() const override;
+  [[nodiscard]] std::vector<std::string> target_environment() const override;
 
-  Pausable* pausable() override;  // all are, or it is not
+  Pausable* pausable() override;
   Result<void> pause(const EventHandler& handle) override;
   Result<void> resume() override;
   [[nodiscard]] std::optional<Nanoseconds> paused_since() const override;
@@ -39,6 +42,9 @@ class MergedCollector final : public Collector, public Pausable, public Handover
   // Of the first that has the ability.
   RateControl* rate_control() override;
   ThreadContextSource* thread_contexts() override;
+
+  LiveHeap* live_heap() override;
+  TableReader* table_reader() override;
 
   Handover* handover() override { return this; }
   Result<void> take_over(int wake_fd, NoteSender sender) override;

@@ -7,6 +7,7 @@
 #include "collect/engines/engine_table.hpp"
 #include "collect/machine.hpp"
 #include "doctor/agent_check.hpp"
+#include "doctor/java_check.hpp"
 #include "doctor/place_checks.hpp"
 #include "export/local_agent.hpp"
 
@@ -35,6 +36,7 @@ Diagnosis examine(const DoctorOptions& options) {
   add(std::move(account.names));
   add({check_debug_files(machine), check_debuginfod(debuginfod_settings())});
   add(std::move(account.improves));
+  if (auto java = check_java(find_java_processes())) add({*std::move(java)});
   add({check_agent_of(options)});
   diagnosis.abilities = std::move(account.abilities);
   limit_to_namespace(machine, diagnosis.abilities);

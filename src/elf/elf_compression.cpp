@@ -114,6 +114,18 @@ Result<void> unpack(const Packed& packed, std::span<std::byte> buffer, const Scr
 
 bool is_old_gnu_form(const ElfSection& section) { return section.name.starts_with(".zdebug"); }
 
+template <typename Header>
+Result<Packed> packed_behind(const ElfSection& section) {
+  const auto header = load<Header>(section.data, 0);
+  if (!header)
+    return make_error(ErrorCode::corrupt, "unpack section {}: no compression header", section.name);
+  if (header->ch_type != ELFCOMPRESS_ZLIB && header->ch_type != kZstd) {
+    return make_error(ErrorCode::unsupported, "unpack section {}: compression type {} is not known",
+                      section.name, header->ch_type);
+  }
+  return Packed{section.data.subspan(sizeof *header), header->ch_size, header->ch_type == kZstd};
+}
+
 Result<Packed> packed_of(const ElfSection& section) {
   if (is_old_gnu_form(section)) {
     const auto magic = load<std::uint32_t>(section.data, 0);
@@ -122,14 +134,7 @@ Result<Packed> packed_of(const ElfSection& section) {
       return make_error(ErrorCode::corrupt, "unpack section {}: it does not start with ZLIB", section.name);
     return Packed{section.data.subspan(12), __builtin_bswap64(*size), false};
   }
-  const auto header = load<Elf64_Chdr>(section.data, 0);
-  if (!header)
-    return make_error(ErrorCode::corrupt, "unpack section {}: no compression header", section.name);
-  if (header->ch_type != ELFCOMPRESS_ZLIB && header->ch_type != kZstd) {
-    return make_error(ErrorCode::unsupported, "unpack section {}: compression type {} is not known",
-                      section.name, header->ch_type);
-  }
-  return Packed{section.data.subspan(sizeof *header), header->ch_size, header->ch_type == kZstd};
+  return section.is_32_bit ? packed_behind<Elf32_Chdr>(section) : packed_behind<Elf64_Chdr>(section);
 }
 
 bool is_packed(const ElfSection& section) { return section.is_compressed() || is_old_gnu_form(section); }

@@ -11,23 +11,38 @@ namespace ddprof {
 
 namespace {
 
-Result<Architecture> architecture_of(const Elf64_Ehdr& header) {
-  if (header.e_ident[EI_CLASS] != ELFCLASS64)
-    return make_error(ErrorCode::unsupported, "parse ELF: not a 64-bit file");
-  if (header.e_ident[EI_DATA] != ELFDATA2LSB) {
+// The two classes of ELF files: the same fields in other sizes, and partly in another order.
+struct Elf64 {
+  using Header = Elf64_Ehdr;
+  using Segment = Elf64_Phdr;
+  using Section = Elf64_Shdr;
+};
+struct Elf32 {
+  using Header = Elf32_Ehdr;
+  using Segment = Elf32_Phdr;
+  using Section = Elf32_Shdr;
+};
+
+// From the bytes that both classes have in the same places.
+Result<Architecture> architecture_of(std::span<const std::byte> image) {
+  if (image.size() < SELFMAG || std::memcmp(image.data(), ELFMAG, SELFMAG) != 0)
+    return make_error(ErrorCode::corrupt, "parse ELF: the magic bytes are missing");
+  const auto machine = load<std::uint16_t>(image, offsetof(Elf64_Ehdr, e_machine));
+  if (!machine)
+    return make_error(ErrorCode::corrupt, "parse ELF: {} bytes are too few for a header", image.size());
+  if (image[EI_DATA] != std::byte{ELFDATA2LSB})
     return make_error(ErrorCode::unsupported, "parse ELF: not a little-endian file");
-  }
-  switch (header.e_machine) {
-    case EM_X86_64:
-      return Architecture::x86_64;
-    case EM_AARCH64:
-      return Architecture::aarch64;
-    default:
-      return make_error(ErrorCode::unsupported, "parse ELF: machine {} is not supported", header.e_machine);
-  }
+  const bool is_64_bit = image[EI_CLASS] == std::byte{ELFCLASS64};
+  const bool is_32_bit = image[EI_CLASS] == std::byte{ELFCLASS32};
+  if (is_64_bit && *machine == EM_X86_64) return Architecture::x86_64;
+  if (is_64_bit && *machine == EM_AARCH64) return Architecture::aarch64;
+  if (is_32_bit && *machine == EM_386) return Architecture::i386;
+  return make_error(ErrorCode::unsupported, "parse ELF: machine {} with {} bits is not supported", *machine,
+                    is_64_bit ? 64 : 32);
 }
 
-ElfSegment to_segment(const Elf64_Phdr& header) {
+template <typename Header>
+ElfSegment to_segment(const Header& header) {
   return {.type = header.p_type,
           .flags = header.p_flags,
           .offset = header.p_offset,
@@ -37,61 +52,8 @@ ElfSegment to_segment(const Elf64_Phdr& header) {
           .alignment = header.p_align};
 }
 
-}  // namespace
-
-bool ElfSection::is_compressed() const { return (flags & SHF_COMPRESSED) != 0; }
-
-Result<ElfFile> ElfFile::parse(std::span<const std::byte> image) {
-  ElfFile file;
-  file.image_ = image;
-  TRY(file.read_header());
-  return file;
-}
-
-Result<void> ElfFile::read_header() {
-  const auto header = load<Elf64_Ehdr>(image_, 0);
-  if (image_.size() < SELFMAG || std::memcmp(image_.data(), ELFMAG, SELFMAG) != 0) {
-    return make_error(ErrorCode::corrupt, "parse ELF: the magic bytes are missing");
-  }
-  if (!header)
-    return make_error(ErrorCode::corrupt, "parse ELF: {} bytes are too few for a header", image_.size());
-  architecture_ = TRY(architecture_of(*header));
-  type_ = ElfType{header->e_type};
-  entry_ = header->e_entry;
-
-  // Counts that do not fit the header's 16 bits are in section 0 (gABI, "ELF header").
-  const auto extended = header->e_shoff != 0 ? load<Elf64_Shdr>(image_, header->e_shoff) : std::nullopt;
-  std::uint64_t segment_count = header->e_phnum;
-  if (segment_count == PN_XNUM && extended) segment_count = extended->sh_info;
-  if (header->e_phentsize == sizeof(Elf64_Phdr)) TRY(read_segments(header->e_phoff, segment_count));
-
-  if (!extended || header->e_shentsize != sizeof(Elf64_Shdr)) return {};
-  section_table_offset_ = header->e_shoff;
-  const std::uint64_t declared = header->e_shnum != 0 ? header->e_shnum : extended->sh_size;
-  section_count_ =
-      std::min<std::uint64_t>(declared, (image_.size() - section_table_offset_) / sizeof(Elf64_Shdr));
-  if (section_count_ > kMaxSections)
-    return make_error(ErrorCode::exhausted, "parse ELF: {} sections are too many to read", section_count_);
-  const std::uint32_t names = header->e_shstrndx == SHN_XINDEX ? extended->sh_link : header->e_shstrndx;
-  if (const auto section = section_without_name(names)) section_names_ = section->data;
-  return {};
-}
-
-Result<void> ElfFile::read_segments(std::uint64_t offset, std::uint64_t count) {
-  if (offset > image_.size()) return {};
-  count = std::min(count, (image_.size() - offset) / sizeof(Elf64_Phdr));
-  if (count > kMaxSegments)
-    return make_error(ErrorCode::exhausted, "parse ELF: {} segments are too many to read", count);
-  segments_.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    segments_.push_back(to_segment(*load<Elf64_Phdr>(image_, offset + i * sizeof(Elf64_Phdr))));
-  }
-  return {};
-}
-
-std::optional<ElfSection> ElfFile::section_without_name(std::size_t index) const {
-  if (index >= section_count_) return std::nullopt;
-  const auto header = *load<Elf64_Shdr>(image_, section_table_offset_ + index * sizeof(Elf64_Shdr));
+template <typename Header>
+ElfSection to_section(const Header& header, std::span<const std::byte> image) {
   ElfSection section;
   section.type = header.sh_type;
   section.flags = header.sh_flags;
@@ -101,12 +63,78 @@ std::optional<ElfSection> ElfFile::section_without_name(std::size_t index) const
   section.link = header.sh_link;
   section.entry_size = header.sh_entsize;
   section.alignment = header.sh_addralign;
-  if (header.sh_type != SHT_NOBITS) section.data = slice_of(image_, header.sh_offset, header.sh_size);
+  section.is_32_bit = sizeof header == sizeof(Elf32_Shdr);
+  if (header.sh_type != SHT_NOBITS) section.data = slice_of(image, header.sh_offset, header.sh_size);
   return section;
 }
 
+}  // namespace
+
+bool ElfSection::is_compressed() const { return (flags & SHF_COMPRESSED) != 0; }
+
+Result<ElfFile> ElfFile::parse(std::span<const std::byte> image) {
+  ElfFile file;
+  file.image_ = image;
+  file.architecture_ = TRY(architecture_of(image));
+  TRY(file.is_32_bit() ? file.read_header<Elf32>() : file.read_header<Elf64>());
+  return file;
+}
+
+template <typename Layout>
+Result<void> ElfFile::read_header() {
+  const auto header = load<typename Layout::Header>(image_, 0);
+  if (!header)
+    return make_error(ErrorCode::corrupt, "parse ELF: {} bytes are too few for a header", image_.size());
+  type_ = ElfType{header->e_type};
+  entry_ = header->e_entry;
+
+  // Counts that do not fit the header's 16 bits are in section 0 (gABI, "ELF header").
+  const auto extended =
+      header->e_shoff != 0 ? load<typename Layout::Section>(image_, header->e_shoff) : std::nullopt;
+  std::uint64_t segment_count = header->e_phnum;
+  if (segment_count == PN_XNUM && extended) segment_count = extended->sh_info;
+  if (header->e_phentsize == sizeof(typename Layout::Segment))
+    TRY(read_segments<Layout>(header->e_phoff, segment_count));
+
+  if (!extended || header->e_shentsize != section_header_bytes()) return {};
+  section_table_offset_ = header->e_shoff;
+  const std::uint64_t declared = header->e_shnum != 0 ? header->e_shnum : extended->sh_size;
+  section_count_ =
+      std::min<std::uint64_t>(declared, (image_.size() - section_table_offset_) / section_header_bytes());
+  if (section_count_ > kMaxSections)
+    return make_error(ErrorCode::exhausted, "parse ELF: {} sections are too many to read", section_count_);
+  const std::uint32_t names = header->e_shstrndx == SHN_XINDEX ? extended->sh_link : header->e_shstrndx;
+  if (const auto section = section_without_name(names)) section_names_ = section->data;
+  return {};
+}
+
+template <typename Layout>
+Result<void> ElfFile::read_segments(std::uint64_t offset, std::uint64_t count) {
+  using Segment = typename Layout::Segment;
+  if (offset > image_.size()) return {};
+  count = std::min(count, (image_.size() - offset) / sizeof(Segment));
+  if (count > kMaxSegments)
+    return make_error(ErrorCode::exhausted, "parse ELF: {} segments are too many to read", count);
+  segments_.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    segments_.push_back(to_segment(*load<Segment>(image_, offset + i * sizeof(Segment))));
+  }
+  return {};
+}
+
+std::size_t ElfFile::section_header_bytes() const {
+  return is_32_bit() ? sizeof(Elf32_Shdr) : sizeof(Elf64_Shdr);
+}
+
+std::optional<ElfSection> ElfFile::section_without_name(std::size_t index) const {
+  if (index >= section_count_) return std::nullopt;
+  const std::uint64_t at = section_table_offset_ + index * section_header_bytes();
+  return is_32_bit() ? to_section(*load<Elf32_Shdr>(image_, at), image_)
+                     : to_section(*load<Elf64_Shdr>(image_, at), image_);
+}
+
 std::uint64_t ElfFile::name_offset(std::size_t index) const {
-  return load<Elf64_Word>(image_, section_table_offset_ + index * sizeof(Elf64_Shdr)).value_or(0);
+  return load<std::uint32_t>(image_, section_table_offset_ + index * section_header_bytes()).value_or(0);
 }
 
 std::optional<ElfSection> ElfFile::section(std::size_t index) const {
@@ -211,13 +239,21 @@ BuildId ElfFile::build_id() const {
 
 namespace {
 
-ElfSymbol to_symbol(const Elf64_Sym& entry, std::span<const std::byte> names) {
+template <typename Entry>
+ElfSymbol to_symbol(const Entry& entry, std::span<const std::byte> names) {
   return {.name = load_bounded_string(names, entry.st_name, ElfFile::kMaxSymbolNameBytes),
           .value = entry.st_value,
           .size = entry.st_size,
           .type = static_cast<std::uint8_t>(ELF64_ST_TYPE(entry.st_info)),
           .binding = static_cast<std::uint8_t>(ELF64_ST_BIND(entry.st_info)),
           .section_index = entry.st_shndx};
+}
+
+template <typename Entry>
+void visit_symbols(const ElfSymbolTable& table, const std::function<void(const ElfSymbol&)>& callback) {
+  const std::size_t end = std::min<std::uint64_t>(table.size(), ElfFile::kMaxSymbols);
+  for (std::size_t index = 1; index < end; ++index)
+    callback(to_symbol(*load<Entry>(table.entries, index * sizeof(Entry)), table.names));
 }
 
 }  // namespace
@@ -228,7 +264,8 @@ std::optional<ElfSymbolTable> ElfFile::find_symbol_table(SymbolTableKind kind) c
     const auto table = section_without_name(i);
     if (!table || table->type != wanted || table->data.empty()) continue;
     const auto names = section_without_name(table->link);
-    return ElfSymbolTable{table->data, names ? names->data : std::span<const std::byte>{}};
+    return ElfSymbolTable{table->data, names ? names->data : std::span<const std::byte>{},
+                          is_32_bit() ? sizeof(Elf32_Sym) : sizeof(Elf64_Sym)};
   }
   return std::nullopt;
 }
@@ -237,9 +274,7 @@ bool ElfFile::for_each_symbol(SymbolTableKind kind,
                               const std::function<void(const ElfSymbol&)>& callback) const {
   const auto table = find_symbol_table(kind);
   if (!table) return false;
-  const std::size_t end = std::min<std::uint64_t>(table->entries.size(), kMaxSymbols * sizeof(Elf64_Sym));
-  for (std::size_t at = sizeof(Elf64_Sym); at + sizeof(Elf64_Sym) <= end; at += sizeof(Elf64_Sym))
-    callback(to_symbol(*load<Elf64_Sym>(table->entries, at), table->names));
+  is_32_bit() ? visit_symbols<Elf32_Sym>(*table, callback) : visit_symbols<Elf64_Sym>(*table, callback);
   return true;
 }
 
@@ -258,9 +293,11 @@ std::optional<std::uint64_t> load_extended(std::span<const std::byte> bytes, std
 }
 
 std::optional<std::uint64_t> load_format(std::span<const std::byte> bytes, std::uint64_t offset,
-                                         std::uint8_t encoding) {
+                                         std::uint8_t encoding, bool is_32_bit) {
   switch (encoding & kFormatMask) {
     case 0x00:
+      if (is_32_bit) return load_extended<std::uint32_t>(bytes, offset);
+      return load<std::uint64_t>(bytes, offset);
     case 0x04:
     case 0x0c:
       return load<std::uint64_t>(bytes, offset);
@@ -277,12 +314,12 @@ std::optional<std::uint64_t> load_format(std::span<const std::byte> bytes, std::
   }
 }
 
-std::optional<std::uint64_t> eh_frame_address(const ElfRange& header) {
+std::optional<std::uint64_t> eh_frame_address(const ElfRange& header, bool is_32_bit) {
   constexpr std::uint64_t kPointerAt = 4;
   if (header.data.size() < kPointerAt || header.data[0] != std::byte{1}) return std::nullopt;
   const auto encoding = std::to_integer<std::uint8_t>(header.data[1]);
   if ((encoding & kIndirect) != 0) return std::nullopt;
-  const auto value = load_format(header.data, kPointerAt, encoding);
+  const auto value = load_format(header.data, kPointerAt, encoding, is_32_bit);
   if (!value) return std::nullopt;
   switch (encoding & kApplicationMask) {
     case 0x00:
@@ -334,7 +371,7 @@ std::optional<ElfRange> ElfFile::find_eh_frame() const {
   }
   const auto header = find_eh_frame_hdr();
   if (!header) return std::nullopt;
-  const auto address = eh_frame_address(*header);
+  const auto address = eh_frame_address(*header, is_32_bit());
   if (!address) return std::nullopt;
   const auto data = cut_at_terminator(data_at(*address));
   if (data.empty()) return std::nullopt;

@@ -40,6 +40,7 @@ struct ElfSection {
   std::uint64_t entry_size = 0;
   std::uint64_t alignment = 0;
   std::span<const std::byte> data;
+  bool is_32_bit = false;  // of such a file: a compression header has fields of other sizes
 
   [[nodiscard]] bool is_compressed() const;
 };
@@ -56,6 +57,9 @@ enum class SymbolTableKind { symtab, dynsym };
 struct ElfSymbolTable {
   std::span<const std::byte> entries;
   std::span<const std::byte> names;
+  std::size_t entry_bytes = 24;  // 16 in 32-bit files
+
+  [[nodiscard]] std::size_t size() const { return entries.size() / entry_bytes; }
 };
 
 struct ElfSymbol {
@@ -67,9 +71,9 @@ struct ElfSymbol {
   std::uint16_t section_index = 0;  // SHN_*; 0 is an undefined symbol
 };
 
-// A view over the bytes of a 64-bit little-endian ELF image: a mapped file, or memory (the vdso, where
-// addresses and offsets agree). Owns none of the bytes, which must outlive it. Never reads outside of them,
-// whatever they say.
+// A view over the bytes of a little-endian ELF image, of 64 bits or of i386: a mapped file, or memory (the
+// vdso, where addresses and offsets agree). Owns none of the bytes, which must outlive it. Never reads
+// outside of them, whatever they say.
 class ElfFile {
  public:
   // The kernel runs no program with more than 64 KiB of program headers (load_elf_phdrs() in
@@ -87,6 +91,7 @@ class ElfFile {
   static Result<ElfFile> parse(std::span<const std::byte> image);
 
   [[nodiscard]] Architecture architecture() const { return architecture_; }
+  [[nodiscard]] bool is_32_bit() const { return architecture_ == Architecture::i386; }
   [[nodiscard]] ElfType type() const { return type_; }
   [[nodiscard]] std::uint64_t entry() const { return entry_; }
   [[nodiscard]] std::span<const std::byte> image() const { return image_; }
@@ -131,7 +136,10 @@ class ElfFile {
 
   [[nodiscard]] std::optional<ElfSection> section_without_name(std::size_t index) const;
   [[nodiscard]] std::uint64_t name_offset(std::size_t index) const;
+  [[nodiscard]] std::size_t section_header_bytes() const;
+  template <typename Layout>
   Result<void> read_header();
+  template <typename Layout>
   Result<void> read_segments(std::uint64_t offset, std::uint64_t count);
 
   std::span<const std::byte> image_;

@@ -41,11 +41,14 @@ class Libelf {
   Elf* elf_ = nullptr;
 };
 
-// This program, and the C library that it runs with.
+// Of i386, with stubs, compressed debug information and a build id, as gcc and ld made it.
+const std::string kLibrary386 = DDPROF_SOURCE_DIR "/tests/fuzz/elf_file_fuzz/i386_library";
+
+// This program, the C library that it runs with, and one of i386.
 std::vector<std::string> real_files() {
-  std::vector<std::string> paths = {"/proc/self/exe"};
-  for (const char* path :
-       {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6"}) {
+  std::vector<std::string> paths = {"/proc/self/exe", kLibrary386};
+  for (const char* path : {"/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6",
+                           "/lib64/libc.so.6", "/usr/lib32/libc.so.6"}) {
     if (::access(path, R_OK) == 0) paths.emplace_back(path);
   }
   return paths;
@@ -57,6 +60,14 @@ std::span<const std::byte> vdso_image() {
   Elf64_Ehdr header;
   std::memcpy(&header, vdso, sizeof header);
   return {vdso, header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize};
+}
+
+std::vector<std::byte> without_sections(std::span<const std::byte> image) {
+  std::vector<std::byte> stripped(image.begin(), image.end());
+  const bool is_32_bit = stripped[EI_CLASS] == std::byte{ELFCLASS32};
+  std::memset(stripped.data() + (is_32_bit ? offsetof(Elf32_Ehdr, e_shoff) : offsetof(Elf64_Ehdr, e_shoff)),
+              0, is_32_bit ? sizeof(Elf32_Off) : sizeof(Elf64_Off));
+  return stripped;
 }
 
 TEST(ElfFile, HasTheSectionsThatLibelfSees) {
@@ -151,9 +162,7 @@ TEST(ElfFile, TurnsOffsetsAndAddressesIntoEachOther) {
 TEST(ElfFile, FindsTheSameEhFrameThroughProgramHeadersAsThroughSections) {
   for (const std::string& path : real_files()) {
     const MappedRegion region = map(path);
-    std::vector<std::byte> stripped(region.bytes().begin(), region.bytes().end());
-    const std::uint64_t none = 0;
-    std::memcpy(stripped.data() + offsetof(Elf64_Ehdr, e_shoff), &none, sizeof none);
+    const std::vector<std::byte> stripped = without_sections(region.bytes());
     const auto with_sections = ElfFile::parse(region.bytes())->find_eh_frame();
     const auto without = ElfFile::parse(stripped)->find_eh_frame();
     ASSERT_TRUE(with_sections && without) << path;
@@ -170,9 +179,7 @@ TEST(ElfFile, ReadsTheBuildIdWithAndWithoutSections) {
     // The note is its header, "GNU" and the id, which is therefore the end of it.
     const BuildId expected(note->data.subspan(16));
     EXPECT_EQ(ElfFile::parse(region.bytes())->build_id(), expected) << path;
-    std::vector<std::byte> stripped(region.bytes().begin(), region.bytes().end());
-    const std::uint64_t none = 0;
-    std::memcpy(stripped.data() + offsetof(Elf64_Ehdr, e_shoff), &none, sizeof none);
+    const std::vector<std::byte> stripped = without_sections(region.bytes());
     EXPECT_EQ(ElfFile::parse(stripped)->build_id(), expected) << path;
   }
 }
@@ -201,11 +208,14 @@ std::vector<std::byte> header_only(std::uint8_t elf_class, std::uint8_t byte_ord
   return bytes;
 }
 
-TEST(ElfFile, AcceptsTheTwoArchitecturesAndNamesWhatItRefuses) {
+TEST(ElfFile, AcceptsThreeArchitecturesAndNamesWhatItRefuses) {
   EXPECT_EQ(ElfFile::parse(header_only(ELFCLASS64, ELFDATA2LSB, EM_X86_64))->architecture(),
             Architecture::x86_64);
   EXPECT_EQ(ElfFile::parse(header_only(ELFCLASS64, ELFDATA2LSB, EM_AARCH64))->architecture(),
             Architecture::aarch64);
+  EXPECT_EQ(ElfFile::parse(header_only(ELFCLASS32, ELFDATA2LSB, EM_386))->architecture(), Architecture::i386);
+  EXPECT_EQ(ElfFile::parse(header_only(ELFCLASS64, ELFDATA2LSB, EM_386)).error().code,
+            ErrorCode::unsupported);
   EXPECT_EQ(ElfFile::parse(header_only(ELFCLASS64, ELFDATA2LSB, EM_RISCV)).error().code,
             ErrorCode::unsupported);
   EXPECT_EQ(ElfFile::parse(header_only(ELFCLASS32, ELFDATA2LSB, EM_X86_64)).error().code,
@@ -220,20 +230,44 @@ TEST(ElfFile, AcceptsTheTwoArchitecturesAndNamesWhatItRefuses) {
   EXPECT_EQ(ElfFile::parse(cut).error().code, ErrorCode::corrupt);
 }
 
-TEST(ElfFile, SurvivesBeingCutAnywhere) {
-  if (vdso_image().empty()) GTEST_SKIP() << "the kernel maps no vdso";
-  for (std::size_t size = 0; size < vdso_image().size(); size += 7) {
+TEST(ElfFile, UnpacksASectionOfI386) {
+  const MappedRegion region = map(kLibrary386);
+  const auto file = ElfFile::parse(region.bytes());
+  const auto section = file->find_section(".debug_info");
+  ASSERT_TRUE(section && section->is_compressed());
+  const std::vector<std::byte> writable(region.bytes().begin(), region.bytes().end());
+  const Libelf truth(writable);
+  Elf_Scn* theirs = nullptr;
+  for (std::size_t i = 1; i < file->section_count(); ++i) {
+    if (file->section(i)->name == ".debug_info") theirs = elf_getscn(truth.get(), i);
+  }
+  ASSERT_GE(elf_compress(theirs, 0, 0), 0);
+  const Elf_Data* data = elf_getdata(theirs, nullptr);
+  const auto ours = file->uncompressed(*section);
+  ASSERT_TRUE(ours.ok());
+  ASSERT_EQ(ours->size(), data->d_size);
+  EXPECT_EQ(std::memcmp(ours->data(), data->d_buf, data->d_size), 0);
+  EXPECT_EQ(ElfFile::uncompressed_bytes(*section), data->d_size);
+}
+
+void expect_survival_of_cuts(std::span<const std::byte> image) {
+  for (std::size_t size = 0; size < image.size(); size += 7) {
     // A heap copy of exactly this size, so that a sanitizer sees a read past it.
-    const std::vector<std::byte> cut(vdso_image().begin(),
-                                     vdso_image().begin() + static_cast<std::ptrdiff_t>(size));
+    const std::vector<std::byte> cut(image.begin(), image.begin() + static_cast<std::ptrdiff_t>(size));
     const auto file = ElfFile::parse(cut);
     if (!file) continue;
     EXPECT_LE(file->build_id().bytes().size(), BuildId::kMaxBytes);
     EXPECT_LE(file->find_eh_frame().value_or(ElfRange{}).data.size(), cut.size());
     std::size_t symbols = 0;
     file->for_each_symbol(SymbolTableKind::dynsym, [&symbols](const ElfSymbol&) { ++symbols; });
-    EXPECT_LE(symbols, cut.size() / sizeof(Elf64_Sym));
+    EXPECT_LE(symbols, cut.size() / sizeof(Elf32_Sym));
   }
+}
+
+TEST(ElfFile, SurvivesBeingCutAnywhere) {
+  expect_survival_of_cuts(map(kLibrary386).bytes());
+  if (vdso_image().empty()) GTEST_SKIP() << "the kernel maps no vdso";
+  expect_survival_of_cuts(vdso_image());
 }
 
 // Headers of `count` segments and sections, all zero, behind an ELF header that counts them in section 0.

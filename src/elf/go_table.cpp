@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "elf/byte_cursor.hpp"
@@ -236,11 +237,23 @@ namespace {
 // A description: offset of the code, of the name, size of arguments, offset of the deferred return, of the
 // sequences of stack sizes, files, lines; count of further sequences; unit; as of 1.20 the first line; kind,
 // flags.
+constexpr std::uint64_t kNameField = 4;
 constexpr std::uint64_t kStackSizesField = 16;
 constexpr std::uint64_t kFlagsField118 = 37;
 constexpr std::uint64_t kFlagsField120 = 41;
 constexpr std::uint8_t kFlagOutermost = 1;
 constexpr std::uint8_t kFlagMovesStack = 2;
+
+// Functions that run another one on the system stack and return. Assembly, the same in all versions so far.
+bool keeps_frame_pointer(std::span<const std::byte> names, std::uint64_t name) {
+  for (std::string_view known : {"runtime.systemstack", "runtime.asmcgocall"}) {
+    const auto text = name < names.size() ? names.subspan(name) : std::span<const std::byte>{};
+    if (text.size() > known.size() && std::memcmp(text.data(), known.data(), known.size()) == 0 &&
+        (text[known.size()] == std::byte{0} || text[known.size()] == std::byte{'.'}))
+      return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -262,6 +275,9 @@ std::optional<GoFunctions::Function> GoFunctions::function(std::size_t index) co
   if (function.end <= function.begin) return std::nullopt;
   function.is_outermost = (*flags & kFlagOutermost) != 0;
   function.moves_stack = (*flags & kFlagMovesStack) != 0;
+  function.keeps_frame_pointer =
+      function.moves_stack &&
+      keeps_frame_pointer(table_.names, load<std::uint32_t>(table_.functions, at + kNameField).value_or(0));
   function.stack_sizes = *sizes;
   return function;
 }

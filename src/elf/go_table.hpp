@@ -66,8 +66,9 @@ class GoFunctions {
   struct Function {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    bool is_outermost = false;  // nothing called it: the first function of a goroutine or thread
-    bool moves_stack = false;   // assigns the stack pointer: what is above its frame belongs to others
+    bool is_outermost = false;         // nothing called it: the first function of a goroutine or thread
+    bool moves_stack = false;          // assigns the stack pointer: what is above its frame belongs to others
+    bool keeps_frame_pointer = false;  // moves to the system stack with the frame pointer of its caller
     std::uint32_t stack_sizes = 0;
   };
 

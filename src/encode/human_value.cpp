@@ -55,6 +55,15 @@ std::string human_count(std::int64_t count) {
   return digits;
 }
 
+std::string human_duration(std::int64_t nanoseconds) {
+  constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
+  const double seconds = static_cast<double>(nanoseconds) / 1e9;
+  if (seconds < 2 * kMinute) return human_value(nanoseconds, "nanoseconds");
+  if (seconds < 2 * kHour) return fmt::format("{:.0f} min", seconds / kMinute);
+  if (seconds < 2 * kDay) return fmt::format("{:.1f} h", seconds / kHour);
+  return fmt::format("{:.1f} d", seconds / kDay);
+}
+
 std::string human_percent(std::int64_t part, std::int64_t whole) {
   const double percent = whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   return fmt::format("{:.1f} %", percent);

@@ -14,6 +14,9 @@ std::string human_value(std::int64_t value, std::string_view unit);
 // "12,345"
 std::string human_count(std::int64_t count);
 
+// "20 ms", "45 s", "59 min", "3.5 h", "2.1 d"
+std::string human_duration(std::int64_t nanoseconds);
+
 // "12.3 %"
 std::string human_percent(std::int64_t part, std::int64_t whole);
 

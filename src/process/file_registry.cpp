@@ -201,18 +201,31 @@ void FileRegistry::take_opened(Nanoseconds most_waiting) {
   });
 }
 
-void FileRegistry::wait_until_open(const AddressSpace& space, std::optional<std::uint32_t> user) {
-  take_opened();
+FileRegistry::Openings FileRegistry::openings_of(const AddressSpace& space) const {
   Openings mapped;
   for (const auto& opening : opening_) {
     const auto& mappings = space.mappings();
-    const bool is_mapped = std::any_of(mappings.begin(), mappings.end(), [&](const CodeMapping& mapping) {
-      return mapping.file == opening->id;
-    });
-    if (!is_mapped || std::exchange(opening->was_waited_for, true)) continue;
-    mapped.push_back(opening);
-    if (!opening->is_begun) std::ignore = threads_->post(user, [opening] { opening->run(); });
+    if (std::any_of(mappings.begin(), mappings.end(),
+                    [&](const CodeMapping& mapping) { return mapping.file == opening->id; }))
+      mapped.push_back(opening);
   }
+  return mapped;
+}
+
+bool FileRegistry::open_first(const AddressSpace& space, std::optional<std::uint32_t> user) {
+  take_opened();
+  const Openings mapped = openings_of(space);
+  for (const auto& opening : mapped) {
+    if (!std::exchange(opening->is_first, true) && !opening->is_begun)
+      std::ignore = threads_->post(user, [opening] { opening->run(); });
+  }
+  return mapped.empty();
+}
+
+void FileRegistry::wait_until_open(const AddressSpace& space, std::optional<std::uint32_t> user) {
+  if (open_first(space, user)) return;
+  Openings mapped = openings_of(space);
+  std::erase_if(mapped, [](const auto& opening) { return std::exchange(opening->was_waited_for, true); });
   if (mapped.empty()) return;
   threads_->wait(user, false, [&] { return are_done(mapped); });
   take_opened();
@@ -271,6 +284,32 @@ FileId FileRegistry::vdso() {
   return vdso_;
 }
 
+FileId FileRegistry::vdso_32(std::optional<std::uint32_t> user,
+                             const std::function<std::vector<std::byte>()>& read) {
+  FileId& known = vdso_32_[user ? Scope{*user} : kUnknownUser];
+  const auto& before = files_[known];
+  if (before != nullptr && before->kind == CodeFile::Kind::vdso) return known;
+  CodeFile file;
+  file.path = "[vdso]";
+  file.problem = "the memory of a 32-bit process could not be read";
+  const std::vector<std::byte> bytes = read();
+  auto region =
+      bytes.empty() ? MappedRegion() : MappedRegion::map_anonymous_shared(bytes.size()).value_or({});
+  if (region.size() == bytes.size() && !bytes.empty()) {
+    std::memcpy(region.data(), bytes.data(), bytes.size());
+    auto elf = ElfFile::parse(region.bytes());
+    if (elf && elf->is_32_bit()) {
+      file.kind = CodeFile::Kind::vdso;
+      file.problem.clear();
+      file.build_id = elf->build_id();
+      file.elf = std::move(elf).value();
+      file.image = std::move(region);
+    }
+  }
+  if (before != nullptr && file.kind == CodeFile::Kind::unopened) return known;
+  return known = add(std::move(file));
+}
+
 void FileRegistry::forget(FileId id) {
   files_.erase(id);
   unused_for_.erase(id);
@@ -279,6 +318,7 @@ void FileRegistry::forget(FileId id) {
 // Of files that are gone, and those that can be found again.
 void FileRegistry::forget_keys() {
   absl::erase_if(jit_by_pid_, [this](const auto& entry) { return !files_.contains(entry.second); });
+  absl::erase_if(vdso_32_, [this](const auto& entry) { return !files_.contains(entry.second); });
   absl::erase_if(known_, [this](auto& entry) {
     const auto& file = files_[entry.second.id];
     const bool was_used = std::exchange(entry.second.was_used, false);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,7 +32,7 @@ inline constexpr std::string_view kGeneratedCodePath = "[anonymous code]";
 struct CodeFile {
   enum class Kind : std::uint8_t {
     elf,       // `image` and `elf` are set
-    vdso,      // the kernel's, read from our own address space: the same on every process of this kernel
+    vdso,      // the kernel's, read from memory: the same on every process of this kernel
     jit,       // anonymous executable memory of process `pid`; ELF addresses are run-time addresses
     jit_dump,  // what the JIT compiler of process `pid` tells of its code: `dump` is set
     opening,   // not open yet: frames are at offsets of the file, as in one that cannot be opened
@@ -111,11 +112,17 @@ class FileRegistry {
     return find_or_open(pid, mapping_start, mapping_end, identity, unknown);
   }
   FileId find_or_add_jit(Pid pid);
+  // Of 64-bit processes, read from our own address space.
   FileId vdso();
+  // Of 32-bit processes, which we do not have ourselves: read from one of them, for all of its user, who
+  // could have changed it. `read` gives its bytes; none: the next process is asked.
+  FileId vdso_32(std::optional<std::uint32_t> user, const std::function<std::vector<std::byte>()>& read);
 
   // Takes what has been opened since the last time, after waiting for all of it so long.
   void take_opened(Nanoseconds most_waiting = {});
-  // The same for what is mapped there, after waiting for it as long as FileThreads allow, once for each.
+  // The same for what is mapped there, which is opened before anything else of that user. True: it is open.
+  bool open_first(const AddressSpace& space, std::optional<std::uint32_t> user);
+  // The same, after waiting for it as long as FileThreads allow, once for each.
   void wait_until_open(const AddressSpace& space, std::optional<std::uint32_t> user);
   // The id by which a file is known now that it is open.
   [[nodiscard]] FileId resolved(FileId id) const;
@@ -162,6 +169,7 @@ class FileRegistry {
     FileId id = FileId::none;
     Key key{};  // with a path
     FileProvider::Open open;
+    bool is_first = false;
     bool was_waited_for = false;
     std::atomic<bool> is_begun{false};
     CodeFile file{};  // a thread's until it is done
@@ -172,6 +180,7 @@ class FileRegistry {
   using Openings = std::vector<std::shared_ptr<Opening>>;
 
   static bool are_done(const Openings& openings);
+  [[nodiscard]] Openings openings_of(const AddressSpace& space) const;
   static Key key_of(const FileIdentity& identity, Scope scope);
   // What files are one with this one, which was asked for by a key with a path.
   static Key content_key(const CodeFile& file, const Key& asked);
@@ -195,6 +204,7 @@ class FileRegistry {
   absl::flat_hash_map<Key, Known> known_;
   absl::flat_hash_map<std::int32_t, FileId> jit_by_pid_;
   FileId vdso_ = FileId::none;
+  absl::flat_hash_map<Scope, FileId> vdso_32_;  // by user
 };
 
 }  // namespace ddprof

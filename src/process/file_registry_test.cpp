@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <future>
+#include <iterator>
 
 namespace ddprof {
 namespace {
@@ -205,6 +207,40 @@ TEST_F(LateFilesTest, TwoNamesOfOneFileBecomeOne) {
     files_.forget_unused({one});
   EXPECT_NE(files_.file(one), nullptr);
   EXPECT_EQ(files_.file(other), nullptr);
+}
+
+TEST(FileRegistry, ReadsTheVdsoOf32BitProcessesFromOneOfEachUser) {
+  FilesOf provider;
+  FileRegistry files(provider);
+  std::ifstream library(DDPROF_SOURCE_DIR "/tests/fuzz/elf_file_fuzz/i386_library", std::ios::binary);
+  const std::string text(std::istreambuf_iterator<char>(library), {});
+  const auto bytes = std::as_bytes(std::span(text));
+  int reads = 0;
+  const auto read = [&] { return ++reads, std::vector<std::byte>(bytes.begin(), bytes.end()); };
+  const auto fail = [&] { return ++reads, std::vector<std::byte>(); };
+  const FileId unread = files.vdso_32(1000, fail);
+  EXPECT_EQ(files.file(unread)->kind, CodeFile::Kind::unopened);
+  EXPECT_EQ(files.vdso_32(1000, fail), unread);
+  const FileId known = files.vdso_32(1000, read);
+  EXPECT_NE(known, unread);
+  ASSERT_EQ(files.file(known)->kind, CodeFile::Kind::vdso);
+  EXPECT_TRUE(files.file(known)->elf->is_32_bit());
+  EXPECT_EQ(reads, 3);
+  EXPECT_EQ(files.vdso_32(1000, read), known);
+  EXPECT_EQ(reads, 3);
+  EXPECT_NE(files.vdso_32(1001, read), known) << "another user may have changed it";
+  EXPECT_NE(files.vdso_32(std::nullopt, read), known);
+  // It is forgotten as files are.
+  for (std::uint32_t period = 0; period <= FileRegistry::kKeptPeriods; ++period) files.forget_unused({});
+  EXPECT_EQ(files.file(known), nullptr);
+  EXPECT_EQ(files.file(files.vdso_32(1000, read))->kind, CodeFile::Kind::vdso);
+}
+
+TEST(FileRegistry, TakesNo64BitImageForTheVdsoOf32BitProcesses) {
+  FilesOf provider;
+  FileRegistry files(provider);
+  const std::vector<std::byte> noise(8192, std::byte{0x5a});
+  EXPECT_EQ(files.file(files.vdso_32(1000, [&] { return noise; }))->kind, CodeFile::Kind::unopened);
 }
 
 TEST(FileRegistry, ReadsTheVdsoFromOurOwnMemory) {

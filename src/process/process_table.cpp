@@ -18,7 +18,14 @@ bool is_anonymous(std::string_view path) {
          path.starts_with("[anon") || path.starts_with("/dev/zero") || path.starts_with("/SYSV");
 }
 
+// Between two readings of /proc/PID/maps, which takes a millisecond for a process with thousands of mappings.
+constexpr Nanoseconds kFirstBackfillWait = std::chrono::milliseconds(100);
+constexpr Nanoseconds kLongestBackfillWait = std::chrono::seconds(30);
+
 constexpr std::string_view kDeleted = " (deleted)";
+
+// No 64-bit process has its vdso below.
+constexpr std::uint64_t kEndOf32Bit = std::uint64_t{1} << 32U;
 
 // Names of programs that were replaced within one period; beyond, the new name stands for the old one too.
 constexpr std::size_t kMaxNamesBeforeExec = 65536;
@@ -48,11 +55,20 @@ AddressSpace& ProcessTable::writable_space(Process& process) {
   return const_cast<AddressSpace&>(*process.space);  // ours alone: never handed out but as const
 }
 
+FileId ProcessTable::vdso_of_32_bit(const Process& process, Address start, Address end) {
+  return files_.vdso_32(process.user, [&] {
+    constexpr std::uint64_t kMostBytes = 65536;  // it has two pages
+    std::vector<std::byte> bytes(std::min(end - start, kMostBytes));
+    bytes.resize(memory_.read(process.pid, start, bytes));
+    return bytes;
+  });
+}
+
 void ProcessTable::map_into(Process& process, Address start, Address end, std::uint64_t file_offset,
                             const FileIdentity& identity) {
   CodeMapping mapping{.start = start, .end = end, .file_offset = file_offset};
   if (identity.path == "[vdso]") {
-    mapping.file = files_.vdso();
+    mapping.file = start.value < kEndOf32Bit ? vdso_of_32_bit(process, start, end) : files_.vdso();
   } else if (is_anonymous(identity.path)) {
     mapping.file = files_.find_or_add_jit(process.pid);
     mapping.file_offset = start.value;  // as the kernel's records have it; /proc/PID/maps has 0 for all
@@ -116,6 +132,7 @@ void ProcessTable::rename(Pid pid, Tid tid, std::string_view name, bool is_exec)
     process.generation = ++last_generation_;
     process.program = FileId::none;
     process.is_from_proc = process.is_backfilled = process.has_ended = false;
+    process.next_backfill = process.backfill_wait = {};
     process.admission = Admission::undecided;
     if (process.started) process.inherited = std::exchange(process.started, nullptr);
     process.identity = nullptr;
@@ -141,7 +158,9 @@ void ProcessTable::exit(Pid pid, Tid tid) {
 }
 
 bool ProcessTable::backfill(Process& process) {
-  if (process.is_backfilled) return false;
+  const Nanoseconds now = monotonic_now();
+  if (process.is_backfilled) return find_generated_code(process, now);
+  process.next_backfill = now + kFirstBackfillWait;
   const auto text = memory_.read_file(process.pid, "maps", kMaxMapsBytes);
   process.is_backfilled = text.ok() || text.error().code != ErrorCode::exhausted;  // else it may be later
   if (!text) return false;
@@ -156,6 +175,26 @@ bool ProcessTable::backfill(Process& process) {
     if (line.path == program) process.program = process.space->find(line.start)->file;
   }
   return true;
+}
+
+bool ProcessTable::find_generated_code(Process& process, Nanoseconds now) {
+  if (now < process.next_backfill) return false;
+  const auto text = memory_.read_file(process.pid, "maps", kMaxMapsBytes);
+  bool has_new = false;
+  if (text) {
+    for (const ProcMapsLine& line : parse_executable_maps(*text)) {
+      if (!is_anonymous(line.path)) continue;
+      const CodeMapping* known = process.space->find(line.start);
+      if (known != nullptr && known->start == line.start && known->end == line.end) continue;
+      map_into(process, line.start, line.end, line.file_offset, FileIdentity{.path = std::string(line.path)});
+      has_new = true;
+    }
+  }
+  process.backfill_wait =
+      has_new ? kFirstBackfillWait
+              : std::clamp(process.backfill_wait * 2, kFirstBackfillWait, kLongestBackfillWait);
+  process.next_backfill = now + process.backfill_wait;
+  return has_new;
 }
 
 Process& ProcessTable::find_or_introduce(Pid pid) {
@@ -279,15 +318,18 @@ void ProcessTable::mark_what_is_gone(Process& process) {
   for (auto& [tid, thread] : process.threads) thread.has_ended = !living.contains(tid);
 }
 
-void ProcessTable::forget_ended() {
+void ProcessTable::forget_ended(const absl::flat_hash_set<std::int32_t>& kept) {
   before_exec_.clear();
   if (std::exchange(has_lost_records_, false)) {
     for (auto& entry : processes_) mark_what_is_gone(*entry.second);
   }
-  absl::erase_if(processes_, [](const auto& entry) { return entry.second->has_ended; });
+  absl::erase_if(processes_, [&](const auto& entry) {
+    return entry.second->has_ended && !kept.contains(to_int(entry.second->pid));
+  });
   absl::flat_hash_set<FileId> mapped;
   for (auto& [pid, process] : processes_) {
-    absl::erase_if(process->threads, [](const auto& thread) { return thread.second.has_ended; });
+    if (!process->has_ended)
+      absl::erase_if(process->threads, [](const auto& thread) { return thread.second.has_ended; });
     mapped.insert(process->program);
     for (const CodeMapping& mapping : process->space->mappings()) mapped.insert(mapping.file);
   }

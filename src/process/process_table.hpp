@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 
 #include <cstdint>
 #include <map>
@@ -54,9 +55,10 @@ struct Process {
   std::uint32_t incarnation = 0;  // counts execs
   FileId program = FileId::none;  // what it runs: exec maps it first
   bool has_ended = false;
-  bool is_from_proc = false;                   // no record has told of its start: its code is in /proc alone
-  bool is_backfilled = false;                  // /proc/PID/maps was read
-  Admission admission = Admission::undecided;  // of this incarnation, and of what it forks
+  bool is_from_proc = false;   // no record has told of its start: its code is in /proc alone
+  bool is_backfilled = false;  // /proc/PID/maps was read
+  Nanoseconds next_backfill{}, backfill_wait{};  // of code that it has made executable since
+  Admission admission = Admission::undecided;    // of this incarnation, and of what it forks
   std::shared_ptr<const Confinement> confinement;
   std::optional<Pid> namespace_pid;
   std::shared_ptr<const ProcessIdentity> started;    // as it was started; null: not read yet
@@ -99,7 +101,9 @@ class ProcessTable {
   [[nodiscard]] std::string_view thread_name(Pid pid, Tid tid) const;
   // As they were in that incarnation; an earlier one is remembered until the period closes.
   [[nodiscard]] TaskNames names(Pid pid, Tid tid, std::uint32_t incarnation) const;
-  // Reads /proc/PID/maps again, once: for code that no record explained. Returns whether anything was read.
+  // Reads /proc/PID/maps again: for code that no record explained. Once for all of it, and then, ever more
+  // rarely if that finds nothing, for memory that has become executable, of which no record tells. Returns
+  // whether there may be anything new.
   bool backfill(Process& process);
 
   // Records are missing: some may have told of an end.
@@ -107,8 +111,8 @@ class ProcessTable {
   // Through which the memory of the processes is read.
   [[nodiscard]] ForeignMemory& memory() { return memory_; }
   // Forgets ended processes and threads, after their period has been closed, and files that no process maps
-  // any more.
-  void forget_ended();
+  // any more. Those of whom more will be told are kept.
+  void forget_ended(const absl::flat_hash_set<std::int32_t>& kept = {});
   // How often it was read who a process is.
   [[nodiscard]] std::uint64_t identifications() const { return identifications_; }
   [[nodiscard]] std::size_t size() const { return processes_.size(); }
@@ -120,9 +124,11 @@ class ProcessTable {
  private:
   Process& find_or_add(Pid pid);
   AddressSpace& writable_space(Process& process);
+  bool find_generated_code(Process& process, Nanoseconds now);
   void map_into(Process& process, Address start, Address end, std::uint64_t file_offset,
                 const FileIdentity& identity);
 
+  FileId vdso_of_32_bit(const Process& process, Address start, Address end);
   static void read_confinement_of(Process& process);
   void update_published(Process& process);
   static void mark_what_is_gone(Process& process);

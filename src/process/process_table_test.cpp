@@ -1,6 +1,7 @@
 #include "process/process_table.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "process/executed_child_fixture.hpp"
@@ -10,6 +11,8 @@ extern "C" __attribute__((noinline, used)) int ddprof_process_test_landmark() { 
 
 namespace ddprof {
 namespace {
+
+using namespace std::chrono_literals;
 
 // Refuses every file and remembers what it was asked for.
 class NoFiles final : public FileProvider {
@@ -55,6 +58,15 @@ TEST_F(ProcessTableTest, ExecForgetsMappingsAndTakesTheNewName) {
   table.rename(parent, Tid{to_int(parent)}, "new", true);
   EXPECT_EQ(table.find(parent)->name, "new");
   EXPECT_EQ(table.find(parent)->space->find({0x1000}), nullptr);
+}
+
+TEST_F(ProcessTableTest, TheVdsoOfA32BitProcessIsAnotherOne) {
+  map(parent, 0x7ffd00001000, "[vdso]");
+  map(parent, 0xf7fd1000, "[vdso]");
+  const FileId low = table.find(parent)->space->find({0xf7fd1000})->file;
+  EXPECT_EQ(table.find(parent)->space->find({0x7ffd00001000})->file, files.vdso());
+  EXPECT_NE(low, files.vdso());
+  EXPECT_EQ(files.file(low)->path, "[vdso]");
 }
 
 TEST_F(ProcessTableTest, TheProgramIsTheFirstFileThatIsMapped) {
@@ -320,6 +332,28 @@ TEST_F(ProcessTableTest, IsBackfilledOnceAndWhileItLives) {
   EXPECT_TRUE(table.backfill(self));
   EXPECT_FALSE(table.backfill(self));
   EXPECT_FALSE(table.backfill(table.find_or_introduce(child)));
+}
+
+TEST_F(ProcessTableTest, MemoryThatHasBecomeExecutableIsFoundLater) {
+  Process& self = table.find_or_introduce(Pid{::getpid()});
+  EXPECT_TRUE(table.backfill(self));
+  void* memory = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(::mprotect(memory, 4096, PROT_READ | PROT_EXEC), 0);
+  const Address address{reinterpret_cast<std::uint64_t>(memory)};
+  EXPECT_FALSE(table.backfill(self)) << "not at once";
+  self.next_backfill = {};
+  EXPECT_TRUE(table.backfill(self));
+  ASSERT_NE(self.space->find(address), nullptr);
+  EXPECT_EQ(files.file(self.space->find(address)->file)->kind, CodeFile::Kind::jit);
+  const std::uint64_t generation = self.generation;
+  for (const auto wait : {200ms, 400ms, 800ms}) {
+    self.next_backfill = {};
+    EXPECT_FALSE(table.backfill(self)) << "nothing new";
+    EXPECT_EQ(self.backfill_wait, wait);
+  }
+  EXPECT_EQ(self.generation, generation);
+  ::munmap(memory, 4096);
 }
 
 TEST_F(ProcessTableTest, CodeOfAProgramWithoutAFileIsNamedAfterItsProcess) {

@@ -62,6 +62,8 @@ std::string loss_marker(Loss loss) {
       return "[lost: a worker of the profiler ended]";
     case Loss::other_user:
       return "[unsampled: became another user by set-user-ID exec]";
+    case Loss::untracked:
+      return "[too many live blocks]";
   }
   return {};
 }

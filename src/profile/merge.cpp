@@ -3,11 +3,13 @@
 #include <absl/container/flat_hash_map.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
 #include "profile/profile_builder.hpp"
 #include "profile/profile_view.hpp"
+#include "profile/snapshot.hpp"
 
 namespace ddprof {
 
@@ -20,10 +22,18 @@ class ProfileMerger::Sum {
           builder_.value_type(shape.text(type.type), shape.text(type.unit)));
   }
 
-  void add(const Profile& profile) {
-    const std::vector<std::optional<std::size_t>> columns = columns_of(profile);
-    const std::vector<std::uint32_t> locations = add_locations(profile);
-    for (const ProfileSample& sample : profile.samples) add_sample(profile, sample, columns, locations);
+  void add(const Profile& profile, const MergeRule& rule = {}) {
+    const std::vector<Column> columns = columns_of(profile, rule);
+    const std::vector<std::uint32_t> locations = add_locations(profile, rule.by_address);
+    without_label_ = rule.without_label;
+    for (const ProfileSample& sample : profile.samples) {
+      const bool is_left_out = std::all_of(columns.begin(), columns.end(), [&](const Column& column) {
+        return !column.theirs || column.factor == 0 || sample.values[*column.theirs] == 0;
+      });
+      // A sample that says nothing may have been meant to be there.
+      if (is_left_out && (rule.sums == 0 || rule.snapshots == 0)) continue;
+      add_sample(profile, sample, columns, locations);
+    }
     if (const ProfileLabel& time = profile.time_label; time.key != 0)
       builder_.profile().time_label =
           builder_.number_label(profile.text(time.key), 0, profile.text(time.unit));
@@ -74,23 +84,30 @@ class ProfileMerger::Sum {
     }
   };
 
+  struct Column {
+    std::optional<std::size_t> theirs;
+    std::int64_t factor = 1;
+  };
+
   // Which column of `profile` each of ours is.
-  std::vector<std::optional<std::size_t>> columns_of(const Profile& profile) {
-    std::vector<std::optional<std::size_t>> columns;
+  std::vector<Column> columns_of(const Profile& profile, const MergeRule& rule) {
+    std::vector<Column> columns;
     for (const ValueType& ours : builder_.profile().value_types) {
       auto same = [&](const ValueType& theirs) {
         return profile.text(theirs.type) == builder_.profile().text(ours.type) &&
                profile.text(theirs.unit) == builder_.profile().text(ours.unit);
       };
       auto found = std::find_if(profile.value_types.begin(), profile.value_types.end(), same);
-      columns.push_back(found == profile.value_types.end()
-                            ? std::nullopt
-                            : std::optional(static_cast<std::size_t>(found - profile.value_types.begin())));
+      Column column;
+      if (found != profile.value_types.end())
+        column.theirs = static_cast<std::size_t>(found - profile.value_types.begin());
+      column.factor = is_snapshot(builder_.profile().text(ours.type)) ? rule.snapshots : rule.sums;
+      columns.push_back(column);
     }
     return columns;
   }
 
-  std::vector<std::uint32_t> add_locations(const Profile& profile) {
+  std::vector<std::uint32_t> add_locations(const Profile& profile, bool by_address) {
     std::vector<std::uint32_t> mappings;
     for (ProfileMapping mapping : profile.mappings) {
       mapping.path = builder_.intern(profile.text(mapping.path));
@@ -107,17 +124,25 @@ class ProfileMerger::Sum {
       std::vector<ProfileLine> lines = location.lines;
       for (ProfileLine& line : lines) line.function = functions[line.function];
       const std::uint32_t mapping = location.mapping == kNoMapping ? kNoMapping : mappings[location.mapping];
-      locations.push_back(builder_.add_location(mapping, location.address, lines));
+      const auto known = by_address && mapping != kNoMapping
+                             ? by_address_.find({mapping, location.address.value})
+                             : by_address_.end();
+      locations.push_back(known != by_address_.end()
+                              ? known->second
+                              : builder_.add_location(mapping, location.address, lines));
+      by_address_.try_emplace({mapping, location.address.value}, locations.back());
     }
     return locations;
   }
 
-  void add_sample(const Profile& profile, const ProfileSample& sample,
-                  const std::vector<std::optional<std::size_t>>& columns,
+  void add_sample(const Profile& profile, const ProfileSample& sample, const std::vector<Column>& columns,
                   const std::vector<std::uint32_t>& locations) {
     Key key{.is_timed = !sample.times.empty(), .kind = kind_};
     for (std::uint32_t location : sample.locations) key.locations.push_back(locations[location]);
     std::vector<ProfileLabel> labels = sample.labels;
+    if (!without_label_.empty())
+      std::erase_if(labels,
+                    [&](const ProfileLabel& label) { return profile.text(label.key) == without_label_; });
     for (ProfileLabel& label : labels) {
       label.key = builder_.intern(profile.text(label.key));
       label.text = builder_.intern(profile.text(label.text));
@@ -130,7 +155,11 @@ class ProfileMerger::Sum {
       samples.push_back({known->first.locations, std::vector<std::int64_t>(columns.size(), 0), labels, {}});
     ProfileSample& sum = samples[known->second];
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      if (columns[i]) sum.values[i] = saturating_add(sum.values[i], sample.values[*columns[i]]);
+      const auto& [theirs, factor] = columns[i];
+      if (!theirs || factor == 0) continue;
+      const std::int64_t value = sample.values[*theirs];
+      const std::int64_t least = std::numeric_limits<std::int64_t>::min();
+      sum.values[i] = saturating_add(sum.values[i], factor > 0 ? value : -std::max(value, least + 1));
     }
     add_times(sample, sum);
   }
@@ -143,6 +172,8 @@ class ProfileMerger::Sum {
   ProfileBuilder builder_;
   bool has_profile_ = false;
   std::uint32_t kind_ = 0;
+  std::string_view without_label_;
+  absl::flat_hash_map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> by_address_;  // of a mapping
   absl::flat_hash_map<Key, std::size_t> samples_;
 };
 
@@ -153,7 +184,7 @@ ProfileMerger::ProfileMerger(ProfileMerger&&) noexcept = default;
 ProfileMerger& ProfileMerger::operator=(ProfileMerger&&) noexcept = default;
 ProfileMerger::~ProfileMerger() = default;
 
-void ProfileMerger::add(const Profile& profile) { sum_->add(profile); }
+void ProfileMerger::add(const Profile& profile, const MergeRule& rule) { sum_->add(profile, rule); }
 
 Profile ProfileMerger::take() && { return std::move(*sum_).take(); }
 
@@ -171,7 +202,7 @@ Profile ProfileMerger::join_kinds(std::span<const Profile* const> kinds) {
 
 Profile merge(const Profile& earlier, const Profile& later) {
   ProfileMerger merger(later);
-  merger.add(earlier);
+  merger.add(earlier, {.snapshots = 0});
   merger.add(later);
   return std::move(merger).take();
 }

@@ -33,6 +33,49 @@ TEST(Merge, AddsEqualStacksUp) {
   EXPECT_EQ(merged.duration_ns, 200);
 }
 
+Profile heap_of(std::int64_t allocated, std::int64_t live, std::string_view age = "less than 10 s") {
+  ProfileBuilder builder;
+  builder.profile().value_types = {builder.value_type("alloc_space", "bytes"),
+                                   builder.value_type("inuse_space", "bytes")};
+  builder.add_sample({{builder.add_named_location("churn")}, {allocated, 0}, {}});
+  builder.add_sample({{builder.add_named_location("leak")}, {0, live}, {builder.text_label("age", age)}});
+  return std::move(builder).build();
+}
+
+TEST(Merge, WhatIsAliveIsThatOfTheLaterOne) {
+  const Profile merged = merge(heap_of(5, 100), heap_of(7, 110, "1 to 10 min"));
+  ASSERT_EQ(merged.samples.size(), 2U) << "what was young has become old";
+  EXPECT_EQ(merged.samples[0].values, (std::vector<std::int64_t>{12, 0}));
+  EXPECT_EQ(merged.samples[1].values, (std::vector<std::int64_t>{0, 110}));
+}
+
+TEST(Merge, AnAddressMayHaveTheNamesThatItHadFirst) {
+  const auto profile_with = [](std::string_view function) {
+    ProfileBuilder builder;
+    builder.profile().value_types = {builder.value_type("cpu", "nanoseconds")};
+    const std::uint32_t mapping = builder.add_mapping({.start = Address{0x1000}, .limit = Address{0x2000}});
+    const ProfileLine line{builder.add_function(function), 7, 0};
+    builder.add_sample({{builder.add_location(mapping, Address{0x1010}, {&line, 1})}, {5}, {}});
+    return std::move(builder).build();
+  };
+  for (const bool by_address : {false, true}) {
+    ProfileMerger merger(profile_with("work"));
+    merger.add(profile_with("work"));
+    merger.add(profile_with("program+0x10"), {.by_address = by_address});
+    EXPECT_EQ(std::move(merger).take().samples.size(), by_address ? 1U : 2U);
+  }
+}
+
+TEST(Merge, SubtractsWhatWasAliveBefore) {
+  ProfileMerger merger(heap_of(0, 0));
+  merger.add(heap_of(5, 100), {.sums = 0, .snapshots = -1, .without_label = "age"});
+  merger.add(heap_of(7, 110, "1 to 10 min"), {.sums = 0, .without_label = "age"});
+  const Profile merged = std::move(merger).take();
+  ASSERT_EQ(merged.samples.size(), 1U);
+  EXPECT_EQ(merged.samples[0].values, (std::vector<std::int64_t>{0, 10}));
+  EXPECT_TRUE(merged.samples[0].labels.empty());
+}
+
 TEST(Merge, AddsAnyNumberUpOneByOne) {
   ProfileMerger merger(profile_of("work", 1, 3000));
   for (std::int64_t at : {3000, 1000, 2000}) merger.add(profile_of("work", 10, at));

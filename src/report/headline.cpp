@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "profile/snapshot.hpp"
+
 namespace ddprof {
 
 namespace {
@@ -92,7 +94,9 @@ class Payers {
 
   Headline headline(std::size_t most) {
     Headline result;
-    result.noun = noun_of_type(view_.type);
+    result.noun = noun_of_type(view_.type, view_.left.size, view_.unit);
+    if (is_snapshot(view_.type)) result.verb = "was allocated by";
+    if (view_.type.starts_with("alloc")) result.verb = "by";
     result.whole = whole_;
     result.samples = count_;
     result.missed = missed_;

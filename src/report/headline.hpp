@@ -45,7 +45,9 @@ struct Headline {
   };
 
   Kind kind = Kind::nothing;
-  std::string noun;           // "CPU", "page faults"
+  std::string noun;           // "CPU", "page faults", "1.2 GiB live"
+  std::string verb = "in";    // between a share and who has it
+  std::string growth;         // ", growing 3 MiB/min"; empty: not known
   std::int64_t whole = 0;     // what shares are of
   std::int64_t samples = 0;   // how many that rests on; 0: not known
   std::vector<Payer> payers;  // the greatest, in order
@@ -82,8 +84,8 @@ std::vector<Headline> headlines_of(const ReportView& view, const OwnCode& own,
 using ShortName = std::function<std::string(std::string_view)>;
 std::string headline_text(const Headline& headline, const ShortName& short_name);
 
-// "CPU" for "cpu", "page faults" for "page-faults".
-std::string noun_of_type(std::string_view type);
+// "CPU" for "cpu", "page faults" for "page-faults", "1.2 GiB live" for "inuse_space".
+std::string noun_of_type(std::string_view type, std::int64_t whole, std::string_view unit);
 
 // "89 %", "0.4 %"
 std::string round_percent(std::int64_t part, std::int64_t whole);

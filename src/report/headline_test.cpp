@@ -122,8 +122,16 @@ TEST(Headline, RustsLibrariesAreNotOwn) {
       "core::iter::Extend<T>>::extend@/rustc/1/vec.rs:9;"
       "hashbrown::map::insert@/root/.cargo/registry/src/x/hashbrown/map.rs:1",
       500);
+  fixture.add(
+      "shop::main@/srv/src/main.rs:6;shop::price@/srv/src/main.rs:20;<u32 as "
+      "core::iter::range::Step>::forward@/x/range.rs:1",
+      200);
+  fixture.add(
+      "shop::main@/srv/src/main.rs:6;shop::price@/srv/src/main.rs:20;next@/usr/src/rustc-1.63.0/library/core/"
+      "src/iter/range.rs:1",
+      200);
   fixture.add("shop::main@/srv/src/main.rs:5;<shop::Cart as core::fmt::Display>::fmt@/srv/src/cart.rs:8", 50);
-  EXPECT_THAT(fixture.text(), StartsWith("91 % of CPU in shop::price (main.rs:20), called by shop::main"));
+  EXPECT_THAT(fixture.text(), StartsWith("95 % of CPU in shop::price (main.rs:20), called by shop::main"));
 }
 
 TEST(Headline, OfAnInterpreterJitFramesAreOwn) {
@@ -204,8 +212,9 @@ TEST(Headline, SeveralProcessesHaveOneEach) {
 
 TEST(Headline, OtherTypesHaveTheirNoun) {
   EXPECT_THAT(Fixture("page-faults").add("main;hot", 100).text(), StartsWith("100 % of page faults in hot"));
-  EXPECT_EQ(noun_of_type("cpu-cycles"), "CPU cycles");
-  EXPECT_EQ(noun_of_type("alloc-space"), "allocated bytes");
+  EXPECT_EQ(noun_of_type("cpu-cycles", 1, "count"), "CPU cycles");
+  EXPECT_EQ(noun_of_type("alloc-space", 2048, "bytes"), "2.00 KiB allocated");
+  EXPECT_EQ(noun_of_type("inuse_objects", 2048, "count"), "2,048 objects live");
 }
 
 TEST(Headline, OwnCanBeChosen) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "encode/human_value.hpp"
+#include "profile/snapshot.hpp"
 #include "report/headline.hpp"
 
 namespace ddprof {
@@ -26,7 +27,7 @@ class Sentence {
       return headline_.missed == headline_.whole
                  ? fmt::format("{} has no stacks: {}", headline_.noun, headline_.missed_reason)
                  : "";
-    return process() + missed() + body() + caveat();
+    return process() + missed() + body() + headline_.growth + caveat();
   }
 
  private:
@@ -93,7 +94,8 @@ class Sentence {
       case Headline::Kind::nothing:
         return "";
       case Headline::Kind::one:
-        return fmt::format("{} in {}{}", of_it(payers[0].value), named(payers[0]), relations(payers[0]));
+        return fmt::format("{} {} {}{}", of_it(payers[0].value), headline_.verb, named(payers[0]),
+                           relations(payers[0]));
       case Headline::Kind::several:
         return several();
       case Headline::Kind::spread:
@@ -114,8 +116,9 @@ class Sentence {
       const Payer& payer = headline_.payers[at];
       if (at > 0 && static_cast<double>(payer.value) < kWorthNaming * static_cast<double>(headline_.whole))
         break;
-      text += fmt::format("{}{} in {}", text.empty() ? "" : ", ",
-                          at == 0 ? of_it(payer.value) : percent(payer.value), named(payer));
+      text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ",
+                          at == 0 ? of_it(payer.value) : percent(payer.value),
+                          at == 0 || headline_.verb == "in" ? headline_.verb : "by", named(payer));
     }
     return text;
   }
@@ -161,10 +164,11 @@ class Sentence {
 
 }  // namespace
 
-std::string noun_of_type(std::string_view type) {
+std::string noun_of_type(std::string_view type, std::int64_t whole, std::string_view unit) {
   if (type == "cpu") return "CPU";
-  if (type == "alloc-space" || type == "alloc_space") return "allocated bytes";
-  if (type == "inuse_space" || type == "live-space") return "live bytes";
+  const auto amount = [&] { return human_value(whole, unit) + (unit == "bytes" ? "" : " objects"); };
+  if (type.starts_with("alloc")) return amount() + " allocated";
+  if (is_snapshot(type)) return amount() + " live";
   std::string noun(type);
   std::replace_if(
       noun.begin(), noun.end(), [](char letter) { return letter == '-' || letter == '_'; }, ' ');

@@ -67,9 +67,10 @@ bool is_package_module(std::string_view path) {
 
 // Where toolchains, package managers and runtimes keep the sources of code that ends up in a program.
 bool is_foreign_source(std::string_view file) {
-  return starts_with_any(file, {"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/", "/rustc/",
-                                "library/std/", "library/core/", "library/alloc/", "/usr/local/go/src/",
-                                "/usr/lib/go-", "/usr/lib/go/", "/usr/share/go-", "node:", "internal/"}) ||
+  return starts_with_any(
+             file, {"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/", "/rustc/", "/usr/src/rustc-",
+                    "library/std/", "library/core/", "library/alloc/", "/usr/local/go/src/", "/usr/lib/go-",
+                    "/usr/lib/go/", "/usr/share/go-", "node:", "internal/"}) ||
          contains_any(file, {"/include/c++/", "/.cargo/registry/", "/.cargo/git/", "/.rustup/", "/pkg/mod/",
                              "/node_modules/", "/site-packages/", "/dist-packages/", "/lib/python3"});
 }
@@ -163,6 +164,12 @@ bool is_foreign_name(std::string_view name, std::string_view file) {
   // Namespaces of C++ programs may have these names too.
   const bool is_cpp = ends_with_any(file, {".cpp", ".cc", ".cxx", ".hpp", ".h", ".C"});
   if (!is_cpp && starts_with_any(subject, {"core::", "alloc::", "hashbrown::", "compiler_builtins::"}))
+    return true;
+  // "<u32 as core::iter::range::Step>::forward": types without a path are the language's own.
+  const std::size_t trait = subject.find(" as ");
+  if (!is_cpp && whole.starts_with('<') && trait != std::string_view::npos &&
+      subject.substr(0, trait).find("::") == std::string_view::npos &&
+      starts_with_any(subject.substr(trait + 4), {"core::", "alloc::", "std::"}))
     return true;
   if (subject.find("::") != std::string_view::npos) return false;
   // Names with two underscores belong to the implementation of the language.

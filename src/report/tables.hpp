@@ -38,6 +38,8 @@ std::string place(std::string_view file, std::int64_t line);
 // A comment of a profile that says what named the frames of one module: "names: /usr/bin/app: debug file,
 // lines".
 inline constexpr std::string_view kNamesComment = "names: ";
+// And one that says what would make the next profile better.
+inline constexpr std::string_view kHintComment = "hint: ";
 
 // One file with code, all its mappings together.
 struct ModuleRow {

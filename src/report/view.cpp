@@ -90,7 +90,10 @@ std::vector<ValueRow> sorted_rows(const std::vector<SeenSum>& sums) {
 ThreadSums sum_threads(const Profile& profile, std::span<const std::uint32_t> samples,
                        const ThreadTable& table, std::size_t column) {
   std::vector<SeenSum> threads(table.threads().size()), processes(table.processes().size());
-  for (std::uint32_t sample : samples) threads[table.of(sample)].add(profile.samples[sample].values[column]);
+  for (std::uint32_t sample : samples) {
+    const std::int64_t value = profile.samples[sample].values[column];
+    if (value != 0) threads[table.of(sample)].add(value);  // others are of another kind
+  }
   for (std::size_t thread = 0; thread < threads.size(); ++thread) {
     if (threads[thread].is_seen) processes[table.threads()[thread].process].add(threads[thread].value);
   }

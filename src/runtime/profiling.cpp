@@ -15,6 +15,7 @@
 
 #include "base/read_file.hpp"
 #include "base/unique_fd.hpp"
+#include "runtime/target_library.hpp"
 
 namespace ddprof {
 
@@ -36,18 +37,23 @@ std::optional<std::int64_t> ChargedTime::read() const {
   return (user + system + children_user + children_system) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
 }
 
+Result<ChargedTime> ChargedTime::create(Pid pid) {
+  return ChargedTime(pid, TRY(MappedRegion::map_anonymous_shared(sizeof(Reading))));
+}
+
 std::int64_t ChargedTime::at(std::int64_t counted) {
+  auto& shared = *reinterpret_cast<Reading*>(last_.data());
+  const Reading last = shared;
   // A process that is being reaped right now has a file that says 0.
-  if (auto charged = read(); charged && *charged - before_ >= last_charged_) {
-    last_charged_ = *charged - before_;
-    last_counted_ = counted;
-    return last_charged_;
+  if (auto charged = read(); charged && *charged - before_ >= last.charged) {
+    shared = {.charged = *charged - before_, .counted = counted};
+    return *charged - before_;
   }
   // Gone: what was counted since was charged in the same proportion.
-  if (last_counted_ <= 0 || last_charged_ <= 0) return counted;
-  double ratio = static_cast<double>(last_charged_) / static_cast<double>(last_counted_);
-  return last_charged_ + static_cast<std::int64_t>(
-                             static_cast<double>(std::max<std::int64_t>(0, counted - last_counted_)) * ratio);
+  if (last.counted <= 0 || last.charged <= 0) return counted;
+  const double ratio = static_cast<double>(last.charged) / static_cast<double>(last.counted);
+  const auto since = static_cast<double>(std::max<std::int64_t>(0, counted - last.counted));
+  return last.charged + static_cast<std::int64_t>(since * ratio);
 }
 
 namespace {
@@ -102,10 +108,13 @@ Result<void> apply_limits(const ProfilingRequest& request) {
 
 Result<PreparedProfiling> prepare(const Target& target, const ProfilingRequest& request) {
   PreparedProfiling prepared;
-  prepared.collector = TRY(request.engine->open(target, request.collecting));
+  EngineOptions collecting = request.collecting;
+  if (request.has_library) collecting.library = TRY(provide_library());
+  prepared.collector = TRY(request.engine->open(target, collecting));
   if (request.collecting.has_pauses && prepared.collector->pausable() == nullptr)
     return make_error(ErrorCode::unsupported, "--cpu-duration: this engine has no pauses");
-  if (target.is_about_to_exec()) prepared.charged = std::make_shared<ChargedTime>(target.root());
+  if (target.is_about_to_exec())
+    prepared.charged = std::make_shared<ChargedTime>(TRY(ChargedTime::create(target.root())));
   // All that needs rights is open. Without capabilities only its own user may look at the target; whether
   // that user can write profiles is seen here and not after the first period.
   if (request.privileges.drops_capabilities) {

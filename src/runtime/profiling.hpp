@@ -5,10 +5,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/ids.hpp"
+#include "base/mapped_region.hpp"
 #include "collect/engine.hpp"
 #include "export/destination.hpp"
+#include "runtime/control.hpp"
 #include "runtime/privileges.hpp"
 #include "session/session.hpp"
 
@@ -16,29 +20,38 @@ namespace ddprof {
 
 // CPU time that the kernel has charged to a process and to those of its children that it has waited for, by
 // /proc/PID/stat. Counters of events miss the very start and end of each task, which is a tenth of a process
-// that lives for a millisecond; this does not. Its resolution is a clock tick (10 ms).
+// that lives for a millisecond; this does not. Its resolution is a clock tick (10 ms). The last reading is
+// shared by all workers: a process that ends while none is there was read by the one before.
 class ChargedTime {
  public:
   // What was charged before now does not count.
-  explicit ChargedTime(Pid pid) : pid_(pid), before_(read().value_or(0)) {}
+  static Result<ChargedTime> create(Pid pid);
 
   // The time charged so far, or an estimate from the last reading once the process is gone. `counted` is what
   // the collector counted until now.
   std::int64_t at(std::int64_t counted);
 
  private:
+  struct Reading {
+    std::int64_t charged = 0;
+    std::int64_t counted = 0;  // by the collector, at that time
+  };
+
+  ChargedTime(Pid pid, MappedRegion last) : pid_(pid), before_(read().value_or(0)), last_(std::move(last)) {}
   [[nodiscard]] std::optional<std::int64_t> read() const;
 
   Pid pid_;
   std::int64_t before_;
-  std::int64_t last_charged_ = 0;
-  std::int64_t last_counted_ = 0;
+  MappedRegion last_;  // a Reading
 };
 
 // Everything that the user decided, for any way of starting.
 struct ProfilingRequest {
   std::shared_ptr<const Engine> engine;
   EngineOptions collecting;
+  bool has_library = false;                // libddprof.so is to be put into the target
+  std::shared_ptr<const Control> control;  // of a program that profiles itself; null: there is none
+  std::vector<std::string> vain;           // for it: what was asked for and cannot be had
   SessionOptions session;
   std::function<Result<std::unique_ptr<Destination>>(Pid target, bool samples_kernel)> make_destination;
   std::optional<int> nice;

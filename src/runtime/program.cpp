@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -82,6 +83,46 @@ Result<std::string> find_program(const std::string& name) {
 
 int exit_status_of(const Error& error) {
   return error.code == ErrorCode::not_found ? kExitNotFound : kExitNotExecutable;
+}
+
+std::string join_environment(const std::vector<std::string>& variables) {
+  std::string text;
+  for (const std::string& variable : variables) text.append(1, '\0').append(variable);
+  return text;
+}
+
+std::vector<std::string> split_environment(std::string_view text) {
+  std::vector<std::string> variables;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\0', 1), text.size());
+    variables.emplace_back(text.substr(1, end - 1));
+    text.remove_prefix(end);
+  }
+  return variables;
+}
+
+// What was there comes behind, without ours: under another ddprof it is there already.
+static std::string preloaded_before(const std::string& library, std::string_view others) {
+  std::string all = library;
+  while (!others.empty()) {
+    const std::size_t end = std::min(others.find_first_of(" :"), others.size());
+    if (const std::string_view one = others.substr(0, end); !one.empty() && one != library)
+      all.append(":").append(one);
+    others.remove_prefix(std::min(end + 1, others.size()));
+  }
+  return all;
+}
+
+void add_to_environment(const std::vector<std::string>& variables) {
+  for (const std::string& variable : variables) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = variable.substr(0, equals);
+    std::string value = variable.substr(equals + 1);
+    const char* before = std::getenv(name.c_str());
+    if (name == "LD_PRELOAD" && before != nullptr) value = preloaded_before(value, before);
+    ::setenv(name.c_str(), value.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread, about to exec
+  }
 }
 
 Error exec_program(const std::vector<std::string>& program) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -22,6 +23,14 @@ std::optional<int> refuse_to_run(const std::string& name, const PrivilegeLimits&
 
 // 127 when the program does not exist, 126 when it cannot be executed.
 int exit_status_of(const Error& error);
+
+// Variables as one text and back, to be sent through a pipe: each behind a zero byte.
+std::string join_environment(const std::vector<std::string>& variables);
+std::vector<std::string> split_environment(std::string_view text);
+
+// Sets variables, "NAME=VALUE", that the program needs to be profiled. What LD_PRELOAD has already comes
+// after it.
+void add_to_environment(const std::vector<std::string>& variables);
 
 // Becomes the program. Returns only when that fails, with the reason.
 Error exec_program(const std::vector<std::string>& program);

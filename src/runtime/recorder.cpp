@@ -18,6 +18,7 @@
 #include "runtime/detached_process.hpp"
 #include "runtime/program.hpp"
 #include "runtime/supervisor.hpp"
+#include "wire/heap.h"
 
 namespace ddprof {
 
@@ -26,9 +27,25 @@ namespace {
 // A child that has been forked and waits for the word to become the program.
 struct HeldChild {
   pid_t pid = -1;
-  UniqueFd start;   // a byte written here lets it go
+  UniqueFd start;   // what is written here, and its end, lets it go
   UniqueFd failed;  // errno of a failed exec; end of file when it has succeeded
 };
+
+const std::string kGo = "go";
+
+// In the child; none: the profiler has ended.
+std::optional<std::vector<std::string>> read_environment(int fd) {
+  std::string text;
+  std::array<char, 1024> buffer;
+  while (true) {
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  if (!text.starts_with(kGo)) return std::nullopt;
+  return split_environment(text.substr(kGo.size()));
+}
 
 Result<HeldChild> fork_held(const std::vector<std::string>& program, const ProfilingRequest& request) {
   std::array<int, 2> start{};
@@ -43,8 +60,9 @@ Result<HeldChild> fork_held(const std::vector<std::string>& program, const Profi
   if (pid < 0) return errno_error(errno, "fork");
   if (pid == 0) {
     start_writer.reset();  // else we would wait for ourselves when the profiler dies
-    char go = 0;
-    if (::read(start_reader.get(), &go, 1) != 1) std::_Exit(kExitNotExecutable);
+    auto environment = read_environment(start_reader.get());
+    if (!environment) std::_Exit(kExitNotExecutable);
+    add_to_environment(*environment);
     if (auto limited = limit_privileges(request.privileges); !limited) {
       request.say_error(limited.error());
       std::_Exit(kExitNotExecutable);
@@ -58,9 +76,9 @@ Result<HeldChild> fork_held(const std::vector<std::string>& program, const Profi
 }
 
 // Lets the child go; an errno when it could not become the program.
-std::optional<int> release(HeldChild& child) {
-  char go = 1;
-  if (::write(child.start.get(), &go, 1) != 1) return errno;
+std::optional<int> release(HeldChild& child, const std::vector<std::string>& environment) {
+  const std::string text = kGo + join_environment(environment);
+  if (::write(child.start.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return errno;
   child.start.reset();
   int reason = 0;
   ssize_t count = 0;
@@ -176,6 +194,18 @@ void say_who_is_missing(const std::vector<Error>& refused, const ProfilingReques
                                  refused.size() - kSaid));
 }
 
+// For the library in a program that profiles itself, which is told what others find in their environment.
+std::string arena_of(const std::vector<std::string>& environment) {
+  constexpr std::string_view kName = DDPROF_HEAP_VARIABLE "=";
+  for (const std::string& variable : environment)
+    if (variable.starts_with(kName)) return variable.substr(kName.size());
+  return {};
+}
+
+std::string with_its_hint(const Error& error) {
+  return error.hint.empty() ? error.message : fmt::format("{}; try: {}", error.message, error.hint);
+}
+
 }  // namespace
 
 int run_recorded(const std::vector<std::string>& program, ProfilingRequest request) {
@@ -196,7 +226,8 @@ int run_recorded(const std::vector<std::string>& program, ProfilingRequest reque
     error.message = "running without profiling: " + error.message;
     request.say_error(error);
   }
-  if (auto reason = release(*child)) {
+  if (auto reason = release(
+          *child, prepared ? prepared->collector->target_environment() : std::vector<std::string>())) {
     ChildEnd(child->pid).wait_status();
     Error error = errno_error(*reason, "cannot run " + program[0]);
     request.say_error(error);
@@ -214,11 +245,17 @@ int run_attached(const Target& target, ProfilingRequest request) {
   auto prepared = limited ? prepare(target, request) : Result<PreparedProfiling>(std::move(limited).error());
   if (!prepared) {
     request.say_error(prepared.error());
+    if (request.control) request.control->say(DDPROF_CONTROL_FAILED, with_its_hint(prepared.error()));
     return 1;
   }
   request.say_start(target.root(), prepared->destination->describe());
   say_who_is_missing(prepared->collector->scope().refused, request);
-  return supervise(*prepared, target, request, inbox);
+  if (request.control)
+    request.control->say_ready(arena_of(prepared->collector->target_environment()), request.vain);
+  const int status = supervise(*prepared, target, request, inbox);
+  if (request.control)
+    request.control->say(DDPROF_CONTROL_ENDED, status == 0 ? "" : "not all profiles were written or sent");
+  return status;
 }
 
 }  // namespace ddprof

@@ -10,11 +10,15 @@
 
 namespace ddprof {
 
+// Of a profiler that begins inside of another program: what that one does with signals is not for us.
+void reset_signals();
+
 // Turns signals into facts to read, and a descriptor that ends a wait in poll(). Restores the
 // dispositions when it goes. One at a time: handlers are global by nature.
 class SignalInbox {
  public:
-  explicit SignalInbox(std::initializer_list<int> signals);
+  // Those of `requests` are for who asks: they do not show in any().
+  explicit SignalInbox(std::initializer_list<int> signals, std::initializer_list<int> requests = {});
   ~SignalInbox();
   SignalInbox(const SignalInbox&) = delete;
   SignalInbox& operator=(const SignalInbox&) = delete;
@@ -25,7 +29,7 @@ class SignalInbox {
     return (signals >> static_cast<unsigned>(signal) & 1U) != 0;
   }
 
-  // True for good once any signal has come.
+  // True for good once any signal has come that is not a request.
   [[nodiscard]] const std::atomic<bool>& any() const;
   [[nodiscard]] int wake_fd() const;
 

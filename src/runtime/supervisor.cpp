@@ -23,6 +23,7 @@ namespace {
 constexpr Nanoseconds kStartPatience = 20s;  // for a worker to be heard of for the first time
 constexpr Nanoseconds kFirstPause = 100ms;   // before another worker, doubled each time
 constexpr Nanoseconds kLongestPause = 30s;
+constexpr Nanoseconds kFlushPace = 20ms;      // to look whether a profile that was asked for has left
 constexpr std::uint32_t kEnoughFailures = 4;  // when there is no target any more
 constexpr std::uint32_t kEnoughHangs = 2;     // likewise: each takes long
 constexpr Nanoseconds kShortLife = 1s;        // another worker waits a little after one that ended so soon
@@ -105,6 +106,7 @@ Result<void> Supervisor::start_worker() {
   }
   channel_.worker_end.reset();
   if (must_stop_) ::kill(worker_, SIGTERM);
+  if (is_flushing_) ::kill(worker_, SIGUSR2);
   return {};
 }
 
@@ -132,12 +134,17 @@ Supervisor::End Supervisor::watch() {
 }
 
 void Supervisor::wait_for_news(Nanoseconds until) {
-  std::array<pollfd, 2> waiters{pollfd{.fd = channel_.supervisor_end.get(), .events = POLLIN, .revents = 0},
-                                pollfd{.fd = inbox_.wake_fd(), .events = POLLIN, .revents = 0}};
+  const int control = request_.control && !must_stop_ ? request_.control->descriptor() : -1;
+  std::array<pollfd, 3> waiters{pollfd{.fd = channel_.supervisor_end.get(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = inbox_.wake_fd(), .events = POLLIN, .revents = 0},
+                                pollfd{.fd = control, .events = POLLIN, .revents = 0}};
+  if (is_flushing_) until = std::min(until, monotonic_now() + kFlushPace);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - monotonic_now());
   const auto timeout = std::clamp<std::int64_t>(left.count() + 1, 0, 3'600'000);
   ::poll(waiters.data(), waiters.size(), static_cast<int>(timeout));
   obey_signals();
+  if (control >= 0) obey_control();
+  if (is_flushing_) finish_flush();
   if (channel_.supervisor_end.is_open()) take_notes();
 }
 
@@ -159,12 +166,37 @@ void Supervisor::obey_signals() {
   const std::uint64_t signals = inbox_.take();
   if (signals == 0) return;
   const bool is_asked = SignalInbox::has(signals, SIGTERM) || SignalInbox::has(signals, SIGINT);
-  const bool must_stop = is_asked || (has_target_ended && has_target_ended());
-  if (must_stop && !must_stop_) {
-    must_stop_ = true;
-    if (!is_worker_gone_) ::kill(worker_, SIGTERM);
-  }
+  if (is_asked || (has_target_ended && has_target_ended())) stop();
   if (SignalInbox::has(signals, SIGUSR1) && !must_stop_ && !is_worker_gone_) ::kill(worker_, SIGUSR1);
+}
+
+void Supervisor::stop() {
+  if (must_stop_) return;
+  must_stop_ = true;
+  if (!is_worker_gone_) ::kill(worker_, SIGTERM);
+}
+
+void Supervisor::obey_control() {
+  while (const auto command = request_.control->take()) {
+    if (*command == DDPROF_CONTROL_STOP) return stop();
+    if (!request_.session.periods.length) {
+      request_.control->say(DDPROF_CONTROL_FLUSHED,
+                            "there is one profile, of the whole run: it is written when profiling stops");
+      continue;
+    }
+    is_flushing_ = true;
+    ++shared_->continuity.flushes_wanted;
+    if (!is_worker_gone_) ::kill(worker_, SIGUSR2);
+  }
+}
+
+void Supervisor::finish_flush() {
+  const Continuity& continuity = shared_->continuity;
+  if (continuity.flushes != continuity.flushes_wanted ||
+      continuity.handover().sequence < continuity.flushed_sequence)
+    return;
+  is_flushing_ = false;
+  request_.control->say(DDPROF_CONTROL_FLUSHED);
 }
 
 // Signals are obeyed meanwhile.

@@ -53,6 +53,10 @@ class Supervisor {
   void wait_for_news(Nanoseconds until);
   void take_notes();
   void obey_signals();
+  void obey_control();
+  void stop();
+  // Answers who has asked for a profile before its time, once it has left.
+  void finish_flush();
   // The worker's end, or nothing when it has not ended within `patience`.
   std::optional<int> await_end(Nanoseconds patience);
   [[nodiscard]] End reap(bool was_hung);
@@ -74,6 +78,7 @@ class Supervisor {
   pid_t worker_ = -1;
   bool is_worker_gone_ = false;
   bool must_stop_ = false;
+  bool is_flushing_ = false;
   bool has_reported_crash_ = false;  // on the terminal or in the log
   std::vector<pid_t> left_behind_;
   Nanoseconds worker_started_{};

@@ -223,7 +223,7 @@ void say_supervisor_is_gone(const ProfilingRequest& request) {
 void run_worker(PreparedProfiling& prepared, const Target& target, const ProfilingRequest& request,
                 SharedState& shared, UniqueFd notes, pid_t supervisor) {
   leave_the_job();
-  SignalInbox inbox({SIGTERM, SIGUSR1});
+  SignalInbox inbox({SIGTERM, SIGUSR1}, {SIGUSR2});
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != supervisor) {
     say_supervisor_is_gone(request);
@@ -251,7 +251,15 @@ void run_worker(PreparedProfiling& prepared, const Target& target, const Profili
       !entered)
     options.notices.push_back("the profiler runs without a sandbox: " + entered.error().message);
   options.worker.continuity = &shared.continuity;
-  options.worker.is_replaced = [&inbox] { return SignalInbox::has(inbox.take(), SIGUSR1); };
+  std::uint64_t signals = 0;  // that have come so far
+  options.worker.is_replaced = [&inbox, &signals] {
+    return SignalInbox::has(signals |= inbox.take(), SIGUSR1);
+  };
+  // The signal has only woken us.
+  options.worker.flushes_wanted = [&inbox, &signals, &shared] {
+    signals |= inbox.take();
+    return shared.continuity.flushes_wanted.load();
+  };
   Session session(*prepared.collector, *prepared.destination, std::move(options));
   const Summary summary = session.run(inbox.any());
   if (::getppid() != supervisor) say_supervisor_is_gone(request);

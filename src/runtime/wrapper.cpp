@@ -22,8 +22,9 @@ namespace {
 
 // The target never waits longer than this for its profiler.
 constexpr int kReadyTimeoutMilliseconds = 2000;
-constexpr std::string_view kReady = "ready ";  // and where profiles go
-constexpr char kHintFollows = '\0';            // after the message of an error
+constexpr std::string_view kReady =
+    "ready ";                        // and where profiles go, and what the target's environment needs
+constexpr char kHintFollows = '\0';  // after the message of an error
 
 // The daemon keeps nothing of the user's but what it prints to, and that only if its end is not waited for:
 // the reader of our standard output through a pipe must see it end when the target ends.
@@ -39,14 +40,6 @@ void let_go_of_the_users_descriptors(int keep, const ProfilingRequest& request) 
   null.reset();
   close_descriptors(STDERR_FILENO + 1, static_cast<unsigned>(keep) - 1);
   close_descriptors(static_cast<unsigned>(keep) + 1);
-}
-
-void reset_signals() {
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-  ::signal(SIGPIPE, SIG_IGN);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 void tell(int fd, std::string_view message) {
@@ -68,7 +61,8 @@ void tell(int fd, std::string_view message) {
     ready.reset();  // by hand: a thread that hangs in a file system keeps descriptors open beyond our end
     std::_Exit(1);
   }
-  tell(ready.get(), std::string(kReady) + prepared->destination->describe());
+  tell(ready.get(), std::string(kReady) + prepared->destination->describe() +
+                        join_environment(prepared->collector->target_environment()));
   ready.reset();
   std::_Exit(supervise(*prepared, wrapped, request, inbox));
 }
@@ -120,7 +114,9 @@ int run_wrapped(const std::vector<std::string>& program, ProfilingRequest reques
     if (!answer.starts_with(kReady)) end_silent_child(profiler);
   }
   if (answer.starts_with(kReady)) {
-    request.say_start(Pid{::getpid()}, answer.substr(kReady.size()));
+    const std::size_t end = std::min(answer.find('\0'), answer.size());
+    request.say_start(Pid{::getpid()}, answer.substr(kReady.size(), end - kReady.size()));
+    add_to_environment(split_environment(std::string_view(answer).substr(end)));
     if (::getpid() == 1 && !request.session.periods.length) request.say_error(no_last_profile());
   } else {
     request.say_error(not_profiled(answer));

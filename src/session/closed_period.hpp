@@ -1,5 +1,7 @@
 #pragma once
 
+#include <absl/container/flat_hash_map.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include "process/address_space.hpp"
 #include "process/file_registry.hpp"
+#include "process/jit_runtime.hpp"
 #include "process/process_table.hpp"
 #include "profile/aggregator.hpp"
 #include "session/periods.hpp"
@@ -34,7 +37,8 @@ struct ClosedPeriod {
   std::vector<ProcessIdentity> processes;  // whose the samples are
   ProcessIdentity target;                  // what the target publishes of itself
   CodeFiles files;
-  std::vector<CodeMapping> mappings;  // one per distinct piece of code
+  std::vector<CodeMapping> mappings;                 // one per distinct piece of code
+  absl::flat_hash_map<FileId, JitRuntime> runtimes;  // of processes with generated code, by that
   std::vector<std::string> comments;
   SessionHandover handover;  // what holds once this period has left
 };

@@ -9,7 +9,8 @@
 namespace ddprof {
 
 const UnwindTable* CodeIndex::table(FileId id, const Process& process) {
-  if (const auto known = tables_.find(id); known != tables_.end()) return known->second.get();
+  if (const auto known = tables_.find(id); known != tables_.end())
+    return known->second ? &known->second->table() : nullptr;
   const std::shared_ptr<const CodeFile>& file = files_.file(id);
   if (!file->elf) return nullptr;
   auto compiled = compiler_.compile(id, file, process.user, rules_);
@@ -21,19 +22,28 @@ const UnwindTable* CodeIndex::table(FileId id, const Process& process) {
   auto& table = tables_[id];
   if (!compiled->ok())
     unread_[id] = compiled->error().message;
-  else if ((*compiled)->counters().unread > 0)
+  else if ((*compiled)->table.counters().unread > 0)
     unread_[id] =
         fmt::format("unwind information: too large to read with --max-memory {}", guard_.limits.mebibytes());
-  if (compiled->ok()) table = std::make_unique<UnwindTable>(*std::move(*compiled));
-  return table.get();
+  if (!compiled->ok()) return nullptr;
+  table = std::make_unique<CachedTable>();
+  table->whole = std::move((*compiled)->table);
+  if ((*compiled)->windows)
+    table->large = std::make_unique<LargeTable>(file, *(*compiled)->windows, threads_, guard_, rules_, user_);
+  return &table->table();
 }
 
 std::vector<std::string> CodeIndex::problems() const {
   constexpr std::size_t kMost = 16;  // lines of a summary
   std::vector<std::string> texts;
-  for (const auto& [id, problem] : unread_) {
-    if (texts.size() == kMost) break;
-    if (const auto& file = files_.file(id)) texts.push_back(file->path + ": " + problem);
+  const auto add = [&](FileId id, const std::string& problem) {
+    const auto& file = files_.file(id);
+    if (file != nullptr && !problem.empty() && texts.size() < kMost)
+      texts.push_back(file->path + ": " + problem);
+  };
+  for (const auto& [id, problem] : unread_) add(id, problem);
+  for (const auto& [id, table] : tables_) {
+    if (table && table->large) add(id, table->large->problem());
   }
   std::sort(texts.begin(), texts.end());
   return texts;
@@ -41,6 +51,9 @@ std::vector<std::string> CodeIndex::problems() const {
 
 bool CodeIndex::is_unread(FileId id) const {
   const auto& file = files_.file(id);
+  const auto table = tables_.find(id);
+  const LargeTable* large = table != tables_.end() && table->second ? table->second->large.get() : nullptr;
+  if (large != nullptr && !large->problem().empty()) return true;
   return unread_.contains(id) || (file != nullptr && file->kind == CodeFile::Kind::opening);
 }
 
@@ -68,10 +81,12 @@ Module CodeIndex::make_module(const CodeMapping& mapping, const Process& process
   module.file = mapping.file;
   if (mapping.file == FileId::none) return module;
   const CodeFile& file = *files_.file(mapping.file);
+  module.is_generated = file.kind == CodeFile::Kind::jit;
   module.table =
       file.kind == CodeFile::Kind::jit ? generated_.table(mapping.file) : table(mapping.file, process);
   if (file.elf) {
-    module.entry = file.elf->entry();
+    // That of the vdso of i386 is a function.
+    if (file.kind == CodeFile::Kind::elf) module.entry = file.elf->entry();
     auto image = file.elf->image();
     if (mapping.file_offset < image.size()) {
       auto size = std::min<std::uint64_t>(mapping.end - mapping.start, image.size() - mapping.file_offset);
@@ -124,7 +139,36 @@ void CodeIndex::fill(CachedMap& cached, const Process& process) {
   generated_.add(code, dump);
 }
 
+bool CodeIndex::is_ready(const Process& process) {
+  if (const auto known = maps_.find(process.generation); known != maps_.end() && known->second.map)
+    return true;
+  if (!files_.open_first(*process.space, process.user)) return false;
+  post_tables(process);
+  const auto& mappings = process.space->mappings();
+  return std::none_of(mappings.begin(), mappings.end(), [&](const CodeMapping& mapping) {
+    return compiler_.is_pending(files_.resolved(mapping.file), process.user);
+  });
+}
+
+// Caches of the unwinder know their code without rules.
+void CodeIndex::forget_maps_with_late_windows() {
+  bool has_late = false;
+  for (const auto& [id, table] : tables_) {
+    if (!table || !table->large || !table->large->late_since()) continue;
+    if (*table->large->late_since() == threads_.finished()) continue;
+    table->large->forget_late();
+    has_late = true;
+  }
+  if (!has_late) return;
+  for (auto& [generation, cached] : maps_) cached.map.reset();
+}
+
 const ModuleMap& CodeIndex::modules(const Process& process) {
+  user_ = process.user;
+  if (threads_.finished() != finished_jobs_) {
+    finished_jobs_ = threads_.finished();
+    forget_maps_with_late_windows();
+  }
   CachedMap& cached = maps_[process.generation];
   if (!cached.map || (cached.finished && *cached.finished != threads_.finished())) fill(cached, process);
   if (!std::exchange(cached.was_used, true)) add_representatives(process);
@@ -162,7 +206,9 @@ void CodeIndex::forget_all() {
 
 std::size_t CodeIndex::table_bytes() const {
   std::size_t bytes = generated_.table_bytes();
-  for (const auto& [id, table] : tables_) bytes += table ? table->bytes() : 0;
+  for (const auto& [id, table] : tables_) {
+    if (table) bytes += table->whole.bytes() + (table->large ? table->large->bytes() : 0);
+  }
   return bytes;
 }
 

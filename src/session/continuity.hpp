@@ -68,6 +68,13 @@ class Continuity {
   std::atomic<std::int64_t> earlier_cpu{0};                    // of workers that have ended
   std::atomic<std::int64_t> charged_cpu{-1};  // of the target, when it has ended and is our child
 
+  std::atomic<std::uint32_t> flushes_wanted{0};  // how often a period was to close before its time
+
+  // By the worker: that it has closed a period on request, for which time, and the number behind that
+  // period's. It has left when the handover has that number.
+  std::atomic<std::uint32_t> flushes{0};
+  std::atomic<std::uint64_t> flushed_sequence{0};
+
   // The workers' own.
   SuspectFiles suspects;
 

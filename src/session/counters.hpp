@@ -23,7 +23,9 @@ struct ProcessCount {
 struct Counters {
   CollectorCounters collector;
   std::uint64_t stacks = 0;                // samples that were unwound
+  std::uint64_t allocations = 0;           // the same, of allocations
   std::uint64_t stacks_from_code = 0;      // of them, with frames left by rules made from instructions
+  std::uint64_t unread_code = 0;           // times that generated code was not read: too much in a second
   std::uint64_t contexts = 0;              // samples with what their thread told of itself
   std::uint64_t contexts_over_budget = 0;  // samples that lost it: too many different ones in a period
   ProcessCount excluded;                   // by --include and --exclude

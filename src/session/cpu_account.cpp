@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "profile/cpu_ledger.hpp"
@@ -27,7 +28,8 @@ void CpuAccount::start(std::span<const Pid> first, Nanoseconds now) {
   for (const Pid pid : first) thread_times_.start_from(pid);
 }
 
-void CpuAccount::resume(const SessionHandover& handover) {
+void CpuAccount::resume(const SessionHandover& handover, Nanoseconds now) {
+  started_ = now;
   stolen_before_ = handover.stolen_before;
   has_children_ = handover.has_children;
   estimated_before_ = handover.told_by_estimates;
@@ -45,7 +47,7 @@ void CpuAccount::resume(const SessionHandover& handover) {
 void CpuAccount::hand_over(SessionHandover& handover) const {
   handover.stolen_before = stolen_before_;
   handover.has_children = has_children_;
-  handover.told_by_samples = ledger_.explained();
+  handover.told_by_samples = ledger_.explained() - ticks_;
   handover.told_by_estimates = estimated_before_;
   handover.accounted = accounted_;
   handover.sampled = totals_.sampled;
@@ -56,12 +58,24 @@ void CpuAccount::slow_down(std::uint32_t factor) { ledger_.set_period(clocked_.p
 
 void CpuAccount::add(const SampleEvent& sample) {
   if (sample.event != clocked_.event) return;
-  totals_.sampled += sample.value;
-  if (sample.is_estimate) {
-    estimated_ += sample.value;
-  } else {
-    ledger_.add_sample({sample.pid, sample.tid}, sample.value);
+  switch (sample.basis) {
+    case SampleBasis::own_period:
+      totals_.sampled += sample.value;
+      return ledger_.add_sample({sample.pid, sample.tid}, sample.value);
+    case SampleBasis::cpu_period:
+      totals_.sampled += sample.value;
+      estimated_ += sample.value;
+      return;
+    case SampleBasis::ticks:
+      has_tick_samples_ = true;
   }
+}
+
+void CpuAccount::add(const TickEvent& event) {
+  if (event.event != clocked_.event) return;
+  totals_.sampled += event.value;
+  ledger_.add_sample({event.pid, event.tid}, event.value);
+  ticks_ += event.value;
 }
 
 void CpuAccount::add(const TaskTotalEvent& event) {
@@ -124,6 +138,17 @@ std::int64_t CpuAccount::add_unsampled_time(Aggregator& aggregator, bool is_fina
   return estimate;
 }
 
+// What the samples of ticks are to sum up to. Without one the ticks wait for the next period.
+std::int64_t CpuAccount::take_ticks(Aggregator& aggregator, bool is_final) {
+  if (!has_tick_samples_ && !is_final) return 0;
+  const std::int64_t ticks = std::exchange(ticks_, 0);
+  if (std::exchange(has_tick_samples_, false)) return ticks;
+  const ThreadKey rest{options_.root, Tid{to_int(options_.root)}};
+  if (ticks > 0) add_entries({{rest, Loss::unsampled, ticks}}, aggregator);
+  totals_.sampled -= ticks;
+  return 0;
+}
+
 // Timers run on while a hypervisor has taken the CPU away, so samples can stand for more time than was
 // charged. Shares stay what they are; the sum is what the kernel says.
 void CpuAccount::take_back_excess(AggregatedProfile& profile) {
@@ -144,6 +169,7 @@ AggregatedProfile CpuAccount::close(Aggregator& aggregator, Nanoseconds begin, N
                                     bool is_final) {
   find_exact_total(is_final);
   std::int64_t estimate = totals_.exact ? add_unsampled_time(aggregator, is_final) : estimated_;
+  estimate += take_ticks(aggregator, is_final);
   AggregatedProfile profile = aggregator.take(begin, end);
   fold_estimates(profile, clocked_.estimate_column, clocked_.column, estimate);
   take_back_excess(profile);

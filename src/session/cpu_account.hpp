@@ -52,12 +52,13 @@ class CpuAccount {
   // `first` are the processes that are there already.
   void start(std::span<const Pid> first, Nanoseconds now);
   // Goes on where an earlier worker stopped, whether it meant to or not.
-  void resume(const SessionHandover& handover);
+  void resume(const SessionHandover& handover, Nanoseconds now);
   void hand_over(SessionHandover& handover) const;
   // From now on a sample stands for so many times the period that was asked for.
   void slow_down(std::uint32_t factor);
   void add(const SampleEvent& sample);
   void add(const TaskTotalEvent& event);
+  void add(const TickEvent& event);
   void add(const ThrottleEvent& event);
   void add(const DetachedEvent& event) { ledger_.add_detached({event.pid, Tid{to_int(event.pid)}}); }
   void add(const LostEvent& event) { ledger_.add_lost(event.records); }
@@ -81,6 +82,7 @@ class CpuAccount {
   void find_exact_total(bool is_final);
   void add_entries(const std::vector<CpuLedger::Entry>& entries, Aggregator& aggregator);
   std::int64_t add_unsampled_time(Aggregator& aggregator, bool is_final);
+  std::int64_t take_ticks(Aggregator& aggregator, bool is_final);
   void take_back_excess(AggregatedProfile& profile);
 
   Clocked clocked_;
@@ -96,6 +98,8 @@ class CpuAccount {
   std::int64_t stolen_before_ = 0;
   std::int64_t estimated_ = 0;         // CPU time of this period's estimates, as sampled
   std::int64_t estimated_before_ = 0;  // CPU time of earlier periods that was told by estimates
+  std::int64_t ticks_ = 0;             // CPU time of ticks that no profile tells yet
+  bool has_tick_samples_ = false;      // in this period
   std::int64_t accounted_ = 0;         // CPU time in the profiles of earlier periods
   bool has_children_ = false;          // processes, not threads
 };

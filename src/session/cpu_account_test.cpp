@@ -92,6 +92,19 @@ TEST_F(CpuAccountTest, TheChargeIsAskedForEverMoreRarely) {
   EXPECT_EQ(asked.size(), 4U) << "it will be known to the microsecond";
 }
 
+TEST_F(CpuAccountTest, AnotherWorkerAsksForTheChargeAsOftenAsTheFirst) {
+  int asked = 0;
+  collector_.counted = 1;
+  options_.charged.ask = [&](std::int64_t counted, bool) {
+    ++asked;
+    return counted;
+  };
+  CpuAccount one = account();
+  one.resume({}, 1000s);
+  for (const Nanoseconds now : {1000s, 1001s, 1002s}) one.refresh_charge(now);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST_F(CpuAccountTest, SamplesThatStandForMoreThanWasChargedAreScaledDown) {
   for (const auto& [sampled, told] : {std::pair(200'000, 200'000), {201'000, 201'000}, {201'001, 200'000}}) {
     collector_.counted = 200'000;
@@ -123,6 +136,41 @@ TEST_F(CpuAccountTest, OtherEventsAreNoCpuTime) {
   EXPECT_EQ(one.totals().sampled, 0);
 }
 
+// Three ticks of two short tasks, one of which became a sample that stands for a whole period.
+TEST_F(CpuAccountTest, SamplesOfTicksSumUpToTheTicks) {
+  collector_.counted = 3'500'000;
+  CpuAccount one = account();
+  one.start({}, 0s);
+  for (const int tid : {7, 7, 8}) one.add(TickEvent{kTask, Tid{tid}, 0, 1'000'000});
+  SampleEvent sample;
+  sample.pid = kTask;
+  sample.tid = Tid{7};
+  sample.value = 10'000'000;
+  sample.basis = SampleBasis::ticks;
+  one.add(sample);
+  const Frame frame{.address = 1};
+  aggregator_.add({kTask, Tid{7}}, {&frame, 1}, {{1, sample.value}});
+  one.add(TaskTotalEvent{kTask, Tid{7}, 0, 2'500'000});
+  one.add(TaskTotalEvent{kTask, Tid{8}, 0, 1'000'000});
+  EXPECT_EQ(column_sum(close(one), 0), 3'500'000);
+  EXPECT_EQ(one.totals().sampled, 3'000'000);
+  EXPECT_THAT(one.totals().losses, ElementsAre(std::pair(Loss::unsampled, 500'000)));
+}
+
+TEST_F(CpuAccountTest, TicksWithoutASampleWaitForOne) {
+  collector_.counted = 1'000'000;
+  CpuAccount one = account();
+  one.start({}, 0s);
+  one.add(TickEvent{kTask, kTaskThread, 0, 1'000'000});
+  EXPECT_EQ(column_sum(one.close(aggregator_, 0s, 1s, false), 0), 0);
+  SessionHandover handover;
+  one.hand_over(handover);
+  EXPECT_EQ(handover.told_by_samples, 0) << "the next worker tells them";
+  EXPECT_EQ(column_sum(close(one), 0), 1'000'000) << "or the last profile, as time without samples";
+  EXPECT_THAT(one.totals().losses, ElementsAre(std::pair(Loss::unsampled, 1'000'000)));
+  EXPECT_EQ(one.totals().sampled, 0);
+}
+
 TEST_F(CpuAccountTest, TheNextWorkerGoesOnWithWhatWasTold) {
   collector_.counted = 100'000'000;
   CpuAccount first = account();
@@ -133,7 +181,7 @@ TEST_F(CpuAccountTest, TheNextWorkerGoesOnWithWhatWasTold) {
   first.hand_over(handover);
   EXPECT_EQ(handover.sampled, 60'000'000);
   CpuAccount second = account();
-  second.resume(handover);
+  second.resume(handover, 0s);
   EXPECT_EQ(second.totals().sampled, 60'000'000);
   EXPECT_EQ(second.totals().losses, first.totals().losses);
   EXPECT_EQ(column_sum(close(second), 0), 0) << "everything has been told";

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/turns.hpp"
 #include "process/file_provider.hpp"
 #include "profile/marker.hpp"
 #include "session/jit_tables.hpp"
@@ -60,26 +61,14 @@ void FrameNames::use_generated_code(const CodeFiles& files, std::span<const Code
   });
 }
 
-FrameNames::Symbols& FrameNames::symbols_of(FileId id, const CodeFile& file) {
-  auto [entry, is_new] = symbols_.try_emplace(to_int(id));
-  Symbols& symbols = entry->second;
-  if (is_new && file.elf && file.is_as_opened()) {
-    auto built =
-        guard_.read(file, FileUse::symbols, [&] { return SymbolTable::build(*file.elf, guard_.limits); });
-    if (built)
-      symbols.table = *std::move(built);
-    else
-      symbols.problem = built.error().message;
-    file.image.drop_pages();
-  }
-  if (file.kind == CodeFile::Kind::jit && !symbols.is_fresh) {
-    symbols.is_fresh = true;
-    symbols.problem.clear();
-    const auto read =
-        guard_.read(file, FileUse::generated_code, [&] { return read_generated(symbols, file); });
-    if (!read) symbols = {.problem = read.error().message, .is_fresh = true};
-    if (!symbols.jit_map) symbols.jit_map.emplace();
-  }
+FrameNames::Symbols& FrameNames::generated_symbols(FileId id, const CodeFile& file) {
+  Symbols& symbols = symbols_[to_int(id)];
+  if (symbols.is_fresh) return symbols;
+  symbols.is_fresh = true;
+  symbols.problem.clear();
+  const auto read = guard_.read(file, FileUse::generated_code, [&] { return read_generated(symbols, file); });
+  if (!read) symbols = {.problem = read.error().message, .is_fresh = true};
+  if (!symbols.jit_map) symbols.jit_map.emplace();
   return symbols;
 }
 
@@ -99,7 +88,7 @@ Result<void> FrameNames::read_generated(Symbols& symbols, const CodeFile& file) 
 }
 
 std::optional<FrameNames::Name> FrameNames::jit_name(std::uint64_t address, FileId id, const CodeFile& file) {
-  const Symbols& symbols = symbols_of(id, file);
+  const Symbols& symbols = generated_symbols(id, file);
   std::optional<Name> name;
   const auto take = [&](const SourceCall& call) {
     name = Name{demangle(call.name), std::string(call.name), true, std::string(call.file), call.line};
@@ -136,7 +125,6 @@ std::optional<std::string> FrameNames::function_name(std::uint64_t address, Symb
                                                      const CodeFile& file) {
   read_functions(symbols, file);
   if (!symbols.functions) return std::nullopt;
-  symbols.has_pages = true;
   const auto range = symbols.functions->ranges.find(address);
   if (!range) return std::nullopt;
   const std::string_view name = symbols.functions->starts.name_of(*file.elf, range->begin, range->end);
@@ -157,32 +145,81 @@ FrameNames::Name FrameNames::kernel_name(std::uint64_t address) {
   return {name, name};
 }
 
-FrameNames::Name FrameNames::user_name(const Frame& frame, const CodeFile* file) {
-  const bool is_generated = file == nullptr || file->kind == CodeFile::Kind::jit;
-  std::string place;
-  if (is_enabled_ && file != nullptr && is_generated) {
-    if (auto name = jit_name(frame.address, frame.file, *file)) return *std::move(name);
-  } else if (is_enabled_ && file != nullptr) {
-    Symbols& symbols = symbols_of(frame.file, *file);
-    const auto symbol = symbols.table ? symbols.table->find(frame.address) : std::nullopt;
-    if (symbol) return {demangle(symbol->name), std::string(symbol->name), true};
-    place = function_name(frame.address, symbols, *file).value_or("");
+FrameNames::Name FrameNames::place_name(const Frame& frame, const CodeFile& file) {
+  std::optional<std::string> place;
+  if (is_enabled_) place = function_name(frame.address, symbols_[to_int(frame.file)], file);
+  if (!place) place = place_in(file.base_name(), frame.address);
+  return {*place, *place};
+}
+
+void FrameNames::name_in_file(std::vector<Frame> frames, const CodeFile& file) {
+  std::sort(frames.begin(), frames.end(),
+            [](const Frame& left, const Frame& right) { return left.address < right.address; });
+  std::vector<std::uint64_t> addresses;
+  for (const Frame& frame : frames) addresses.push_back(frame.address);
+  std::vector<Symbol> found(frames.size());
+  if (is_enabled_ && file.elf && file.is_as_opened()) {
+    auto read = guard_.read(file, FileUse::symbols,
+                            [&] { return find_symbols(*file.elf, addresses, guard_.limits); });
+    if (read)
+      found = *std::move(read);
+    else
+      symbols_[to_int(frames.front().file)].problem = read.error().message;
   }
-  if (place.empty()) place = is_generated ? mapping_name(frame) : place_in(file->base_name(), frame.address);
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::string linker_name = found[i].linker_name();
+    names_[frames[i]] =
+        found[i].name.empty() ? place_name(frames[i], file) : Name{demangle(linker_name), linker_name, true};
+    rest_point();
+  }
+  file.image.drop_pages();
+}
+
+FrameNames::Name FrameNames::generated_name(const Frame& frame, const CodeFile* file) {
+  if (is_enabled_ && file != nullptr) {
+    if (auto name = jit_name(frame.address, frame.file, *file)) return *std::move(name);
+  }
+  const std::string place = mapping_name(frame);
   return {place, place};
 }
 
 FrameNames::Name FrameNames::make_name(const Frame& frame, const CodeFile* file) {
-  if (frame.kind == FrameKind::user) return user_name(frame, file);
+  if (frame.kind == FrameKind::user) return generated_name(frame, file);
   if (frame.kind == FrameKind::kernel) return kernel_name(frame.address);
   std::string name = marker_name(frame, file != nullptr ? file->base_name() : "");
   return {name, name};
 }
 
+namespace {
+
+// Whether it may have a symbol there.
+bool is_in_file(const Frame& frame, const CodeFile* file) {
+  return frame.kind == FrameKind::user && file != nullptr && file->kind != CodeFile::Kind::jit;
+}
+
+}  // namespace
+
+void FrameNames::name_all(std::span<const Frame> frames, const CodeFiles& files) {
+  absl::flat_hash_map<std::uint32_t, std::vector<Frame>> by_file;
+  for (const Frame& frame : frames) {
+    const CodeFile* file = files[frame.file].get();
+    if (!is_in_file(frame, file)) {
+      name(frame, file);
+      rest_point();
+    } else if (!names_.contains(frame)) {
+      by_file[to_int(frame.file)].push_back(frame);
+    }
+  }
+  for (auto& [id, unnamed] : by_file) name_in_file(std::move(unnamed), *files[static_cast<FileId>(id)]);
+}
+
 const FrameNames::Name& FrameNames::name(const Frame& frame, const CodeFile* file) {
   if (file != nullptr && file->kind == CodeFile::Kind::jit) return unstable_ = make_name(frame, file);
   if (auto known = names_.find(frame); known != names_.end()) return known->second;
-  return names_.emplace(frame, make_name(frame, file)).first->second;
+  if (file == nullptr || !is_in_file(frame, file))
+    return names_.emplace(frame, make_name(frame, file)).first->second;
+  name_in_file({frame}, *file);
+  return names_[frame];
 }
 
 void FrameNames::trim(const CodeFiles& files) {
@@ -195,10 +232,7 @@ void FrameNames::trim(const CodeFiles& files) {
     Symbols& symbols = entry.second;
     symbols.jit_map.reset();  // read anew
     symbols.is_fresh = false;
-    const auto& file = files[static_cast<FileId>(entry.first)];
-    if (std::exchange(symbols.has_pages, false) && file != nullptr) file->image.drop_pages();
     if (symbols.functions) bytes += symbols.functions->ranges.memory_bytes();
-    if (symbols.table) bytes += symbols.table->memory_bytes();
     if (symbols.jit_dump) bytes += symbols.jit_dump->memory_bytes();
     return bytes > kMaxSymbolBytes || !files.contains(static_cast<FileId>(entry.first));
   });

@@ -39,6 +39,8 @@ class FrameNames {
   FrameNames(bool is_enabled, const std::string& cache_folder, const FileGuard& guard = {})
       : is_enabled_(is_enabled), guard_(guard), kernel_(cache_folder) {}
 
+  // What takes long, at once: the symbols of a file are read once for all of its frames.
+  void name_all(std::span<const Frame> frames, const CodeFiles& files);
   // `file` is the CodeFile of frame.file, null without one. Lives until the next call.
   const Name& name(const Frame& frame, const CodeFile* file);
   // Among all files of a period are those in which JIT compilers tell of their code, and among its mappings
@@ -59,24 +61,25 @@ class FrameNames {
     StartFunctions starts;
   };
   struct Symbols {
-    std::optional<SymbolTable> table;
     std::optional<Functions> functions;
     std::optional<JitNames> jit_map;
     std::unique_ptr<JitDump> jit_dump;  // read on as it grows
     std::string problem;                // what was refused, and why
     bool is_fresh = false;              // what a JIT compiler wrote has been read for this period
     bool has_read_functions = false;    // once is enough
-    bool has_pages = false;             // since the last period, of the file
   };
 
-  Symbols& symbols_of(FileId id, const CodeFile& file);
+  Symbols& generated_symbols(FileId id, const CodeFile& file);
   Result<void> read_generated(Symbols& symbols, const CodeFile& file);
   std::optional<Name> jit_name(std::uint64_t address, FileId id, const CodeFile& file);
   void read_functions(Symbols& symbols, const CodeFile& file);
   std::optional<std::string> function_name(std::uint64_t address, Symbols& symbols, const CodeFile& file);
   [[nodiscard]] std::string mapping_name(const Frame& frame) const;
+  // All of that file, and none of them twice.
+  void name_in_file(std::vector<Frame> frames, const CodeFile& file);
+  Name place_name(const Frame& frame, const CodeFile& file);
+  Name generated_name(const Frame& frame, const CodeFile* file);
   Name make_name(const Frame& frame, const CodeFile* file);
-  Name user_name(const Frame& frame, const CodeFile* file);
   Name kernel_name(std::uint64_t address);
 
   bool is_enabled_;

@@ -14,4 +14,8 @@ std::size_t LiveMemory::read(Address address, std::span<std::byte> into) {
 
 Nanoseconds LiveMemory::now() const { return monotonic_now(); }
 
+CodeBytes LiveMemory::read_code(const Module& module, Address address, bool is_doubted) {
+  return code_.find(pid_, module, address, is_doubted, now());
+}
+
 }  // namespace ddprof

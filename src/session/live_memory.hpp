@@ -2,6 +2,7 @@
 
 #include "base/ids.hpp"
 #include "process/foreign_memory.hpp"
+#include "session/code_memory.hpp"
 #include "unwind/unwinder.hpp"
 
 namespace ddprof {
@@ -14,16 +15,25 @@ class LiveMemory final : public MemoryReader {
   // lead anywhere.
   static constexpr std::size_t kMostBytes = std::size_t{2} << 20U;
 
-  explicit LiveMemory(ForeignMemory& memory) : memory_(memory) {}
+  explicit LiveMemory(ForeignMemory& memory) : memory_(memory), code_(memory) {}
 
   // Another sample begins.
-  void select(Pid pid) { pid_ = pid, left_ = kMostBytes; }
+  void select(Pid pid, Nanoseconds taken_at) {
+    pid_ = pid;
+    left_ = kMostBytes;
+    code_.begin_stack(taken_at);
+  }
 
   std::size_t read(Address address, std::span<std::byte> into) override;
   [[nodiscard]] Nanoseconds now() const override;
+  CodeBytes read_code(const Module& module, Address address, bool is_doubted) override;
+
+  [[nodiscard]] CodeMemory& code() { return code_; }
+  [[nodiscard]] const CodeMemory& code() const { return code_; }
 
  private:
   ForeignMemory& memory_;
+  CodeMemory code_;
   Pid pid_{};
   std::size_t left_ = 0;  // of what this sample may read
 };

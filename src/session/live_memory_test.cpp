@@ -15,11 +15,11 @@ TEST(LiveMemory, ReadsSoMuchForOneSampleAndThenForTheNext) {
     return into.size();
   });
   LiveMemory live(memory);
-  live.select(Pid{::getpid()});
+  live.select(Pid{::getpid()}, {});
   std::vector<std::byte> window(16384);
   for (int i = 0; i < 1024; ++i) live.read(Address{}, window);
   EXPECT_EQ(read, LiveMemory::kMostBytes);
-  live.select(Pid{::getpid()});
+  live.select(Pid{::getpid()}, {});
   EXPECT_EQ(live.read(Address{}, window), window.size());
 }
 

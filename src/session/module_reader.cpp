@@ -23,7 +23,7 @@ constexpr std::size_t kUnitsBetweenDrops = 256;
 
 ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder& finder,
                            const ReadLimits& limits)
-    : file_(std::move(file)), files_(finder, binary_of(*file_), limits), go_budget_(limits) {
+    : file_(std::move(file)), files_(finder, binary_of(*file_), limits), go_budget_(limits), limits_(limits) {
   if (!file_->is_as_opened()) {
     info_problem_ = "written over while it was profiled: what it says now is not believed";
     return;
@@ -39,37 +39,44 @@ ModuleReader::ModuleReader(std::shared_ptr<const CodeFile> file, DebugFileFinder
     }
   }
   if (!info_) go_lines_ = GoLines::find(*file_->elf);
-  if (const ElfFile* found = files_.with_symbol_table(); found != nullptr && !is_own(found)) {
-    auto built = SymbolTable::build(*found, limits);
-    if (built)
-      symbols_ = *std::move(built);
-    else if (info_problem_.empty())
-      info_problem_ = built.error().message;
-  }
+  if (const ElfFile* found = files_.with_symbol_table(); found != nullptr && !is_own(found)) symbols_ = found;
   drop_pages();
 }
 
-void ModuleReader::take_symbol(std::uint64_t address, const DebugInfo::Take& take) {
+std::vector<Symbol> ModuleReader::read_symbols(std::span<const std::uint64_t> addresses) {
+  if (symbols_ != nullptr) {
+    if (auto found = find_symbols(*symbols_, addresses, limits_))
+      return *std::move(found);
+    else if (info_problem_.empty())
+      info_problem_ = found.error().message;
+    symbols_ = nullptr;
+  }
+  return std::vector<Symbol>(addresses.size());
+}
+
+void ModuleReader::take_symbol(std::uint64_t address, const Symbol& symbol, const DebugInfo::Take& take) {
   const auto take_calls = [&](std::span<const SourceCall> calls) { take(address, calls); };
   if (go_lines_ && go_lines_->find(address, take_calls, &go_budget_)) return;
-  const auto symbol = symbols_ ? symbols_->find(address) : std::nullopt;
-  if (!symbol) return take(address, {});
-  const SourceCall call{.linker_name = symbol->name, .name = symbol->name};
+  if (symbol.name.empty()) return take(address, {});
+  const std::string name = symbol.linker_name();
+  const SourceCall call{.linker_name = name, .name = name};
   take(address, {&call, 1});
 }
 
 std::size_t ModuleReader::read(std::span<const std::uint64_t> addresses, const DebugInfo::Take& take,
                                const DebugInfo::KeepGoing& keep_going) {
+  const std::vector<Symbol> symbols = read_symbols(addresses);
   std::vector<bool> is_taken(
       addresses.size());  // units lie across each other: the order is not that of addresses
   const auto take_calls = [&](std::uint64_t address, std::span<const SourceCall> calls) {
-    const auto at = std::lower_bound(addresses.begin(), addresses.end(), address) - addresses.begin();
-    is_taken[static_cast<std::size_t>(at)] = true;
+    const auto at = static_cast<std::size_t>(std::lower_bound(addresses.begin(), addresses.end(), address) -
+                                             addresses.begin());
+    is_taken[at] = true;
     std::vector<SourceCall> named(calls.begin(), calls.end());
     // As with a file that has its symbols itself: they know parts of functions that debug information does
     // not.
-    const auto symbol = symbols_ && !named.empty() ? symbols_->find(address) : std::nullopt;
-    if (symbol) named.back().linker_name = named.back().name = symbol->name;
+    const std::string name = symbols[at].linker_name();
+    if (!name.empty() && !named.empty()) named.back().linker_name = named.back().name = name;
     take(address, named);
   };
   go_budget_.refill();
@@ -80,7 +87,7 @@ std::size_t ModuleReader::read(std::span<const std::uint64_t> addresses, const D
   };
   const std::size_t done = info_ ? info_->find(addresses, take_calls, keep_small) : addresses.size();
   for (std::size_t index = 0; index < done; ++index) {
-    if (!is_taken[index]) take_symbol(addresses[index], take);
+    if (!is_taken[index]) take_symbol(addresses[index], symbols[index], take);
   }
   drop_pages();
   return done;
@@ -91,7 +98,7 @@ std::string ModuleReader::description() const {
   const std::string place = separate != nullptr ? " in " + separate->place() : "";
   if (info_) return "debug information" + (is_own(files_.with_debug_info()) ? "" : place);
   if (go_lines_) return "the table of Go's runtime";
-  if (!symbols_) return "";
+  if (symbols_ == nullptr) return "";
   return files_.symbol_origin() == SymbolOrigin::mini_debug_info ? "symbols in .gnu_debugdata"
                                                                  : "symbols" + place;
 }
@@ -103,8 +110,7 @@ std::string ModuleReader::problem() const {
 }
 
 std::size_t ModuleReader::memory_bytes() const {
-  return files_.memory_bytes() + (info_ ? info_->memory_bytes() : 0) +
-         (symbols_ ? symbols_->memory_bytes() : 0);
+  return files_.memory_bytes() + (info_ ? info_->memory_bytes() : 0);
 }
 
 void ModuleReader::drop_pages() const {

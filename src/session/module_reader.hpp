@@ -29,7 +29,7 @@ class ModuleReader {
 
   // Whether its debug information is packed, and only a disk has room for it: limits with one were not given.
   [[nodiscard]] bool needs_scratch() const { return needs_scratch_; }
-  [[nodiscard]] bool has_anything() const { return info_ || symbols_ || go_lines_; }
+  [[nodiscard]] bool has_anything() const { return info_ || symbols_ != nullptr || go_lines_; }
   [[nodiscard]] bool has_lines() const { return info_.has_value(); }
   // "debug information", "symbols of /usr/lib/debug/…": for people. Empty when there is nothing.
   [[nodiscard]] std::string description() const;
@@ -42,7 +42,8 @@ class ModuleReader {
   void drop_pages() const;
 
  private:
-  void take_symbol(std::uint64_t address, const DebugInfo::Take& take);
+  [[nodiscard]] std::vector<Symbol> read_symbols(std::span<const std::uint64_t> addresses);
+  void take_symbol(std::uint64_t address, const Symbol& symbol, const DebugInfo::Take& take);
   [[nodiscard]] bool is_own(const ElfFile* file) const { return file == &*file_->elf; }
 
   std::shared_ptr<const CodeFile> file_;
@@ -50,9 +51,10 @@ class ModuleReader {
   std::optional<DebugInfo> info_;
   std::string info_problem_;
   bool needs_scratch_ = false;
-  std::optional<SymbolTable> symbols_;  // of another file than this one
-  std::optional<GoLines> go_lines_;     // without debug information
+  const ElfFile* symbols_ = nullptr;  // another file than this one, with its symbols
+  std::optional<GoLines> go_lines_;   // without debug information
   WorkBudget go_budget_;
+  ReadLimits limits_;
 };
 
 }  // namespace ddprof

@@ -10,6 +10,7 @@
 #include "base/turns.hpp"
 #include "profile/profile.hpp"
 #include "profile/profile_builder.hpp"
+#include "session/generated_code.hpp"
 
 namespace ddprof {
 
@@ -55,12 +56,13 @@ std::vector<SourceReader::Wanted> wanted_sources(const ClosedPeriod& period) {
   std::sort(frames.begin(), frames.end(),
             [](const WeightedFrame& left, const WeightedFrame& right) { return left.weight > right.weight; });
   absl::flat_hash_map<std::uint32_t, std::size_t> position;  // by FileId
+  absl::flat_hash_set<Frame> known;                          // several parts may have a frame
   std::vector<SourceReader::Wanted> wanted;
   for (const auto& [frame, weight] : frames) {
     auto [entry, is_new] = position.try_emplace(to_int(frame->file), wanted.size());
     if (is_new) wanted.push_back({frame->file, period.files[frame->file], {}, 0});
-    wanted[entry->second].addresses.push_back(frame->address);
     wanted[entry->second].weight += weight;
+    if (known.insert(*frame).second) wanted[entry->second].addresses.push_back(frame->address);
   }
   return wanted;
 }
@@ -256,10 +258,7 @@ std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, cons
                                                 ProfileBuilder& builder) {
   LocationTable locations(period, builder);
   for (const FileId program : programs_by_value(part)) locations.add_program(program);
-  for (const Frame& frame : part.profile.frames) {  // what takes long, before anything is locked
-    names_.name(frame, period.files[frame.file].get());
-    rest_point();
-  }
+  names_.name_all(part.profile.frames, period.files);  // before anything is locked
   std::optional<SourceReader::Known> known;
   if (sources_) known.emplace(sources_->known());
   const SourceReader::Known* sources = known ? &*known : nullptr;
@@ -275,15 +274,16 @@ std::vector<std::uint32_t> Namer::add_locations(const ClosedPeriod& period, cons
   return location_of_frame;
 }
 
-// Once: what helps is the same for all processes.
-void Namer::add_hint() {
-  const auto unnamed = std::find_if(modules_.begin(), modules_.end(), [](const ModuleNaming& module) {
-    return module.path == kGeneratedCodePath && module.level == ModuleNaming::Level::none;
-  });
-  if (unnamed != modules_.end() && unnamed->problem.empty())
-    unnamed->problem =
-        "a JIT compiler names its code in /tmp/perf-PID.map: node --perf-basic-prof, jcmd PID "
-        "Compiler.perfmap";
+void Namer::add_hints(const ClosedPeriod& period) {
+  std::vector<GeneratedCodeUse> uses = generated_code_in(period);
+  for (GeneratedCodeUse& use : uses) {
+    use.has_names = std::none_of(module_of_file_.begin(), module_of_file_.end(), [&](const auto& entry) {
+      const auto& file = period.files[static_cast<FileId>(entry.first)];
+      return file->kind == CodeFile::Kind::jit && file->pid == use.pid &&
+             modules_[entry.second].level == ModuleNaming::Level::none;
+    });
+  }
+  hints_ = options_.is_enabled ? generated_code_hints(uses) : std::vector<std::string>();
 }
 
 Batch Namer::name(const ClosedPeriod& period) {
@@ -297,7 +297,7 @@ Batch Namer::name(const ClosedPeriod& period) {
     add_samples(period, part, add_locations(period, part, builders[at]), builders[at]);
     add_header(period, part, builders[at]);
   }
-  add_hint();
+  add_hints(period);
   Batch batch{.sequence = period.times.sequence,
               .is_last = period.is_last,
               .start = period.times.unix_start,
@@ -307,6 +307,8 @@ Batch Namer::name(const ClosedPeriod& period) {
   for (std::size_t at = 0; at < builders.size(); ++at) {
     for (const ModuleNaming& module : modules_)
       builders[at].profile().comments.push_back(builders[at].intern("names: " + describe(module)));
+    for (const std::string& hint : hints_)
+      builders[at].profile().comments.push_back(builders[at].intern("hint: " + hint));
     batch.parts.push_back({period.parts[at].kind, std::move(builders[at]).build()});
   }
   names_.trim(period.files);

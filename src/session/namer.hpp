@@ -65,6 +65,8 @@ class Namer {
   Batch name(const ClosedPeriod& period);
   // Of the files that the last period had samples in.
   [[nodiscard]] const std::vector<ModuleNaming>& modules() const { return modules_; }
+  // What would give names to generated code of the last period, and whole stacks.
+  [[nodiscard]] const std::vector<std::string>& hints() const { return hints_; }
   // Of the calling thread, and of the one that reads debug information for it.
   [[nodiscard]] Nanoseconds cpu_time();
 
@@ -76,12 +78,13 @@ class Namer {
                                                 const SourceReader::Known* known) const;
   void note_module(const ClosedPeriod& period, const Frame& frame, const FrameDescription& description,
                    const SourceReader::Known* known);
-  void add_hint();
+  void add_hints(const ClosedPeriod& period);
 
   NamerOptions options_;
   FrameNames names_;
   std::optional<SourceReader> sources_;  // none: disabled
   std::vector<ModuleNaming> modules_;
+  std::vector<std::string> hints_;
   absl::flat_hash_map<std::uint32_t, std::size_t> module_of_file_;  // FileId -> position in modules_
 };
 

@@ -129,7 +129,7 @@ class ChurningHost final : public Collector {
     event.pid = pid;
     event.tid = tid;
     event.value = 10'000'000;
-    event.is_estimate = true;  // as all samples of a whole host
+    event.basis = SampleBasis::cpu_period;  // as all samples of a whole host
     event.has_registers = true;
     event.registers.pc = pc;
     event.stack_requested = 8192;

@@ -35,7 +35,7 @@ std::vector<Column> ProfileKind::lay_out_columns(const std::vector<EventSpec>& e
     columns_.emplace_back();
     if (name_of(event) != name_) continue;
     EventColumns added;
-    if (first_ == nullptr) added.samples = add(name_ == "cpu" ? "samples" : name_ + "-samples", "count");
+    if (first_ == nullptr) added.samples = add(name_ == "cpu" ? "samples" : name_ + "_objects", "count");
     if (first_ == nullptr) first_ = &event;
     added.value = add(event.label, event.unit);
     columns_.back() = added;
@@ -49,13 +49,22 @@ std::vector<Column> ProfileKind::lay_out_columns(const std::vector<EventSpec>& e
 void ProfileKind::add(const SampleEvent& sample, ThreadKey thread, std::span<const Frame> frames,
                       const SampleContext* context) {
   const EventColumns& columns = *columns_[sample.event];
-  const std::uint32_t column = sample.is_estimate && columns.estimate ? *columns.estimate : columns.value;
+  const bool is_scaled = sample.basis != SampleBasis::own_period && columns.estimate;
+  const std::uint32_t column = is_scaled ? *columns.estimate : columns.value;
   const std::uint32_t added =
-      columns.samples
-          ? aggregator_.add(thread, frames, {{*columns.samples, 1}, {column, sample.value}}, context)
-          : aggregator_.add(thread, frames, {{column, sample.value}}, context);
+      columns.samples ? aggregator_.add(thread, frames,
+                                        {{*columns.samples, sample.count}, {column, sample.value}}, context)
+                      : aggregator_.add(thread, frames, {{column, sample.value}}, context);
   if (has_timeline_ && columns.samples) aggregator_.add_moment(added, sample.time);
   if (account_) account_->add(sample);
+}
+
+void ProfileKind::add_lost(Pid root, std::int64_t count, std::int64_t value) {
+  const Frame frame{.kind = FrameKind::accounted, .loss = Loss::lost};
+  const auto columns =
+      std::find_if(columns_.begin(), columns_.end(), [](const auto& event) { return event.has_value(); });
+  const ThreadKey thread{root, Tid{to_int(root)}};
+  aggregator_.add(thread, {&frame, 1}, {{*(*columns)->samples, count}, {(*columns)->value, value}});
 }
 
 ClosedPart ProfileKind::close(Nanoseconds begin, Nanoseconds end, bool is_final, std::uint32_t slow_down) {

@@ -29,6 +29,8 @@ class ProfileKind {
   [[nodiscard]] bool has(std::uint32_t event) const { return columns_[event].has_value(); }
   void add(const SampleEvent& sample, ThreadKey thread, std::span<const Frame> frames,
            const SampleContext* context);
+  // What the engine lost of this kind, under the process that is the target.
+  void add_lost(Pid root, std::int64_t count, std::int64_t value);
   // The profile of the period that ends, with everything that it should hold. `slow_down`: how many times the
   // period that was asked for a sample stands for.
   ClosedPart close(Nanoseconds begin, Nanoseconds end, bool is_final, std::uint32_t slow_down);

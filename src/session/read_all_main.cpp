@@ -108,15 +108,18 @@ class Reader {
       RuleDictionary rules;
       const UnwindTable table = compile_unwind_table(*file->elf, rules, guard_.limits);
       for (const std::uint64_t address : addresses) static_cast<void>(table.find(address));
+      const auto windows = WindowCompiler::of(*file->elf, 0);
+      for (const std::uint64_t address : addresses) {
+        const auto window = windows ? windows->window_of(address) : std::nullopt;
+        if (window) static_cast<void>(windows->compile(*window, rules, guard_.limits).find(address));
+      }
       if (table.counters().unread > 0) problems_.emplace_back("unwind information: too large to read");
       static_cast<void>(find_thread_symbol(*file->elf, "otel_thread_ctx_v1"));
       return {};
     });
     guarded(*file, FileUse::symbols, [&]() -> Result<void> {
-      const SymbolTable table = TRY(SymbolTable::build(*file->elf, guard_.limits));
-      for (const std::uint64_t address : addresses) {
-        if (const auto symbol = table.find(address)) static_cast<void>(demangle(symbol->name));
-      }
+      for (const Symbol& symbol : TRY(find_symbols(*file->elf, addresses, guard_.limits)))
+        static_cast<void>(demangle(symbol.linker_name()));
       return {};
     });
     guarded(*file, FileUse::functions, [&]() -> Result<void> {

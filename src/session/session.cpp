@@ -13,6 +13,7 @@
 
 #include "base/foreign_file.hpp"
 #include "base/turns.hpp"
+#include "session/unseen_allocator.hpp"
 
 namespace ddprof {
 
@@ -24,6 +25,8 @@ namespace {
 // period takes longer than anything else.
 constexpr Nanoseconds kPatience = 10s;
 constexpr Nanoseconds kLastPatience = 60s;  // and the time for uploads
+
+bool has_user_stack(const SampleEvent& sample) { return sample.has_registers || !sample.user_chain.empty(); }
 
 }  // namespace
 
@@ -56,7 +59,10 @@ Session::Session(Collector& collector, Destination& destination, SessionOptions 
                                                    collector_, processes_,
                                                    AggregatorBudget::within(options_.limits.memory)));
     if (cpu_ == nullptr) cpu_ = kinds_.back()->account();
+    if (event.is_live && collector_.live_heap() != nullptr)
+      live_.emplace(event.sample_value(), AggregatorBudget::within(options_.limits.memory));
   }
+  if (const TableReader* reader = collector_.table_reader()) code_.begin_with(reader->published_rules());
   summary_.output = destination.describe();
   summary_.kernel_need = collector_.scope().kernel_need;
 }
@@ -108,7 +114,7 @@ void Session::begin() {
   pace_.begin(now);
   periods_.begin(earlier_, now, paused_since());
   if (cpu_ != nullptr)
-    periods_.is_first_worker() ? cpu_->start(first_processes(), now) : cpu_->resume(earlier_);
+    periods_.is_first_worker() ? cpu_->start(first_processes(), now) : cpu_->resume(earlier_, now);
   idle_roots_.resume(earlier_);
   summary_.observed = Nanoseconds(earlier_.observed);
   for (std::size_t reason = 0; reason < kStopReasons; ++reason) {
@@ -139,6 +145,8 @@ Result<void> Session::collect(const EventHandler& dispatch) {
   TRY(collector_.collect(wait, dispatch));
   summary_.collecting_cpu += thread_cpu_now() - cpu_before;
   pace_.update();
+  add_postponed();
+  publish_tables();
   const Nanoseconds now = clock_.now();
   contexts_.look_around(now);
   if (is_whole_host()) processes_.read_all_published(now);
@@ -152,6 +160,7 @@ std::chrono::milliseconds Session::time_to_wait() const {
   const Nanoseconds now = clock_.now();
   auto wait = pace_.wait(now);
   if (options_.observer.on_progress) wait = std::min(wait, 1'000ms);
+  if (!postponed_.empty()) wait = std::min(wait, 20ms);
   if (const auto moment = periods_.next())
     wait =
         std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(std::max(*moment - now, Nanoseconds(0))));
@@ -164,6 +173,36 @@ void Session::handle(const SampleEvent& sample) {
   const auto choice = choice_.choose(sample, options_.events[sample.event].is_clock);
   if (choice == ProcessChoice::Choice::excluded) return;
   const bool is_profiled = choice == ProcessChoice::Choice::profiled;
+  if (is_profiled && has_user_stack(sample) && !options_.most_waiting) {
+    const bool is_ready = !postponed_.has(sample.pid) && code_.is_ready(processes_.find_or_read(sample.pid));
+    if (!is_ready && postponed_.add(sample, clock_.now())) return;
+  }
+  add(sample, is_profiled);
+}
+
+// Those whose files are there by now, or have been waited for long enough.
+void Session::add_postponed() {
+  for (const Pid pid : postponed_.processes()) {
+    const bool is_late = clock_.now() - postponed_.since(pid) > PostponedSamples::kLongest;
+    if (is_late || code_.is_ready(processes_.find_or_read(pid))) add_postponed_of(pid);
+  }
+}
+
+void Session::add_postponed_of(Pid pid) {
+  postponed_.take(pid, [this](const SampleEvent& sample) { add(sample, true); });
+}
+
+// For what walks stacks in the target itself.
+void Session::publish_tables() {
+  TableReader* reader = collector_.table_reader();
+  if (reader == nullptr) return;
+  for (const Pid pid : reader->processes()) {
+    const Process& process = processes_.find_or_read(pid);
+    if (code_.is_ready(process)) reader->publish(pid, code_.modules(process), code_.rules());
+  }
+}
+
+void Session::add(const SampleEvent& sample, bool is_profiled) {
   const BuiltStack stack =
       is_profiled ? stacks_.build(sample) : stacks_.build_marker(Loss::too_many_processes);
   ThreadKey thread;
@@ -172,7 +211,11 @@ void Session::handle(const SampleEvent& sample) {
   for (const auto& kind : kinds_)
     if (kind->has(sample.event)) kind->add(sample, thread, stack.frames, context ? &*context : nullptr);
 
-  counted_.stacks++;
+  if (live_ && sample.stack_id != 0 && live_->remember(sample.pid, sample.stack_id, thread, stack.frames))
+    collector_.live_heap()->keep_stack(sample.pid, sample.stack_id, stacks_.addresses(sample));
+
+  ++(options_.events[sample.event].kind == EventSpec::Kind::allocation ? counted_.allocations
+                                                                       : counted_.stacks);
   if (stack.is_from_code) counted_.stacks_from_code++;
   if (context) counted_.contexts++;
   if (stack.reason != StopReason::complete)
@@ -191,12 +234,18 @@ void Session::handle(const MapEvent& event) {
 
 void Session::handle(const ForkEvent& event) {
   if (cpu_ != nullptr) cpu_->add(event);
+  if (event.pid != event.parent_pid) add_postponed_of(event.pid);  // of one that had this number before
   processes_.fork(event.pid, event.parent_pid, event.tid, event.parent_tid);
 }
 
 void Session::handle(const CommEvent& event) {
+  if (event.is_exec) add_postponed_of(event.pid);
   processes_.rename(event.pid, event.tid, event.comm, event.is_exec);
   if (!event.is_exec) return;
+  if (LiveHeap* heap = collector_.live_heap()) {
+    heap->forget_blocks(event.pid, event.time);
+    if (live_) live_->forget(event.pid, *heap);
+  }
   stacks_.forget_thread(event.tid);
   contexts_.forget(event.pid);
 }
@@ -215,7 +264,23 @@ void Session::handle(const LostEvent& event) {
 
 // --- Close a period ------------------------------------------------------------------------------------
 
+// On request, before its time. In a pause there is nothing to close.
+Result<void> Session::flush(const EventHandler& dispatch) {
+  const std::uint32_t wanted = options_.worker.flushes_wanted ? options_.worker.flushes_wanted() : 0;
+  if (wanted == continuity_.flushes || !options_.periods.length) return {};
+  Result<void> done;
+  if (periods_.has_pauses()) {
+    if (!periods_.is_paused()) done = pause(dispatch);
+  } else {
+    close_period(clock_.now(), false);
+  }
+  continuity_.flushed_sequence = hand_over().sequence;
+  continuity_.flushes = wanted;
+  return done;
+}
+
 Result<void> Session::keep_cadence(const EventHandler& dispatch) {
+  TRY(flush(dispatch));
   const Nanoseconds now = clock_.now();
   switch (periods_.due(now)) {
     case Cadence::Step::none:
@@ -247,14 +312,65 @@ std::optional<Nanoseconds> Session::paused_since() const {
   return pausable != nullptr ? pausable->paused_since() : std::nullopt;
 }
 
+// What the library in the target could not tell, or not keep track of. Nobody knows when what is not tracked
+// is freed: it is told in the period in which it was allocated.
+void Session::add_heap_losses() {
+  const HeapCounters now = collector_.counters().heap;
+  const Pid root = options_.target.root();
+  const auto grown = [](std::uint64_t before, std::uint64_t after) {
+    return static_cast<std::int64_t>(after - before);
+  };
+  for (const auto& kind : kinds_)
+    if (kind->name() == "alloc" && now.lost > heap_losses_.lost)
+      kind->add_lost(root, grown(heap_losses_.lost, now.lost),
+                     grown(heap_losses_.lost_bytes, now.lost_bytes));
+  if (live_ && now.untracked > heap_losses_.untracked)
+    live_->add_untracked(root, grown(heap_losses_.untracked, now.untracked),
+                         grown(heap_losses_.untracked_bytes, now.untracked_bytes));
+  heap_losses_ = now;
+}
+
+// As long as no process has told of an allocation: the first one is asked why.
+void Session::find_unseen_allocator() {
+  const HeapCounters heap = sampling_counters().collector.heap;
+  const bool is_sampled =
+      std::any_of(kinds_.begin(), kinds_.end(), [](const auto& kind) { return kind->name() == "alloc"; });
+  unseen_allocator_.clear();
+  const Process* root = processes_.find(options_.target.root());
+  if (!is_sampled || heap.attached + heap.limited > 0 || root == nullptr || root->program == FileId::none)
+    return;
+  std::vector<std::shared_ptr<const CodeFile>> files;
+  for (const CodeMapping& mapping : root->space->mappings())
+    if (mapping.file != FileId::none) files.push_back(files_.file(mapping.file));
+  const std::string reason = why_unseen(*files_.file(root->program), files);
+  if (!reason.empty()) unseen_allocator_ = "allocations: " + reason;
+}
+
 void Session::close_period(Nanoseconds end, bool is_final) {
   std::vector<ClosedPart> parts;
+  for (const Pid pid : postponed_.processes()) add_postponed_of(pid);
+  add_heap_losses();
   // At the end nothing is sampled any more that waiting could cost.
   files_.take_opened(is_final ? PatientOpener::kPatience : 0ms);
+  find_unseen_allocator();
   for (const auto& kind : kinds_) {
     parts.push_back(kind->close(periods_.start(), end, is_final, budgets_.factor()));
     code_.settle(parts.back().profile);
     counted_.contexts_over_budget += parts.back().profile.contexts_over_budget;
+  }
+  if (live_) {
+    const auto find = [this](Pid pid, std::span<const std::uint64_t> addresses) {
+      SampleEvent sample;
+      sample.pid = pid;
+      sample.user_chain = addresses;
+      return stacks_.build(sample).frames;
+    };
+    parts.push_back(
+        live_->close(*collector_.live_heap(), find, options_.target.root(), periods_.start(), end));
+    code_.settle(parts.back().profile);
+    // Their code is in this profile, whether or not they were sampled in this period.
+    for (const std::int32_t pid : live_->processes())
+      if (const Process* process = processes_.find(Pid{pid})) code_.modules(*process);
   }
   summary_.observed += end - periods_.start();
   ClosedPeriod period = describe(periods_.close(end), std::move(parts));
@@ -264,9 +380,24 @@ void Session::close_period(Nanoseconds end, bool is_final) {
   last_summary_ = summary_;
   choice_.close_period();
   if (cpu_ != nullptr && cpu_->has_detached()) processes_.note_lost_records();
-  processes_.forget_ended();
+  processes_.forget_ended(live_ ? live_->processes() : absl::flat_hash_set<std::int32_t>());
   code_.forget_unused();
+  stacks_.forget_unused();
   if (periods_.is_worker_over() && !is_final && ending_ == WorkerEnd::none) ending_ = WorkerEnd::scheduled;
+}
+
+absl::flat_hash_map<FileId, JitRuntime> Session::generated_code_owners() const {
+  absl::flat_hash_map<FileId, JitRuntime> owners;
+  files_.files().for_each([&](FileId id, const std::shared_ptr<const CodeFile>& file) {
+    const Process* process = file->kind == CodeFile::Kind::jit ? processes_.find(file->pid) : nullptr;
+    if (process == nullptr || process->space == nullptr) return;
+    for (const CodeMapping& mapping : process->space->mappings()) {
+      const auto& mapped = files_.file(mapping.file);
+      const JitRuntime runtime = mapped ? runtime_of_file(mapped->base_name()) : JitRuntime::unknown;
+      if (runtime != JitRuntime::unknown) owners[id] = runtime;
+    }
+  });
+  return owners;
 }
 
 // Everything that the finishing thread needs, as values.
@@ -284,6 +415,7 @@ ClosedPeriod Session::describe(const PeriodTimes& times, std::vector<ClosedPart>
   if (!is_whole_host()) period.target = processes_.read_published(options_.target.root());
   period.files = files_.files();
   period.mappings = code_.representatives();
+  period.runtimes = generated_code_owners();
   update_summary();
   period.comments = {"ddprof " DDPROF_VERSION, closing_line(summary_), "engine: " + summary_.engine};
   if (periods_.has_pauses())
@@ -322,12 +454,19 @@ void Session::finish_period(const ClosedPeriod& period) {
   finisher_.begin_sending();
   auto sent = destination_.send(batch);
   finisher_.end_sending();
+  bool is_new_hint = false;
   {
     const std::lock_guard lock(export_mutex_);
     exported_.modules = namer_->modules();
+    is_new_hint = !namer_->hints().empty() && exported_.hints.empty();
+    if (!namer_->hints().empty()) exported_.hints = namer_->hints();
     exported_.naming_cpu += std::max(naming_cpu, Nanoseconds(0));
     ++(sent ? exports_.sent : exports_.failed);
     if (!sent && !exported_.first_error) exported_.first_error = std::move(sent).error();
+  }
+  // Once, and not beside the summary that will have it.
+  if (is_new_hint && !period.is_last && options_.observer.say_notice) {
+    for (const std::string& hint : namer_->hints()) options_.observer.say_notice(hint);
   }
   SessionHandover handover = period.handover;
   handover.counters = handover.counters + export_counters();
@@ -359,6 +498,7 @@ void Session::keep_within_budgets() {
 // By all workers of the run.
 Counters Session::sampling_counters() const {
   Counters counters = counted_;
+  counters.unread_code = stacks_.code_refusals();
   counters.collector = collector_.counters();
   counters.excluded = choice_.excluded();
   counters.over_limit = choice_.over_limit();
@@ -404,6 +544,7 @@ void Session::update_summary() {
   summary_.notices = options_.notices;
   for (const std::string& notice : collector_.notices()) summary_.notices.push_back(notice);
   for (std::string& problem : code_.problems()) summary_.notices.push_back(std::move(problem));
+  if (!unseen_allocator_.empty()) summary_.notices.push_back(unseen_allocator_);
   if (std::string notice = idle_roots_.notice(); !notice.empty())
     summary_.notices.push_back(std::move(notice));
   if (cpu_ != nullptr) {

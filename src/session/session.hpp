@@ -16,6 +16,8 @@
 #include "process/process_table.hpp"
 #include "session/code_index.hpp"
 #include "session/idle_roots.hpp"
+#include "session/live_heap_profile.hpp"
+#include "session/postponed_samples.hpp"
 #include "session/process_choice.hpp"
 #include "session/profile_kind.hpp"
 #include "session/session_options.hpp"
@@ -38,6 +40,12 @@ class Session {
   void begin();
   Result<void> collect(const EventHandler& dispatch);
   void handle(const SampleEvent& sample);
+  void add(const SampleEvent& sample, bool is_profiled);
+  void add_postponed();
+  void add_postponed_of(Pid pid);
+  void publish_tables();
+  void find_unseen_allocator();
+  void add_heap_losses();
   void handle(const MapEvent& event);
   void handle(const ForkEvent& event);
   void handle(const CommEvent& event);
@@ -48,9 +56,11 @@ class Session {
     if (cpu_ != nullptr) cpu_->add(event);
   }
   Result<void> keep_cadence(const EventHandler& dispatch);
+  Result<void> flush(const EventHandler& dispatch);
   Result<void> pause(const EventHandler& dispatch);
   void close_period(Nanoseconds end, bool is_final);
   [[nodiscard]] ClosedPeriod describe(const PeriodTimes& times, std::vector<ClosedPart> parts);
+  [[nodiscard]] absl::flat_hash_map<FileId, JitRuntime> generated_code_owners() const;
   void finish_period(const ClosedPeriod& period);  // on the finishing thread
   void keep_within_budgets();
   void close_last_period(const EventHandler& dispatch);
@@ -85,10 +95,12 @@ class Session {
   CodeIndex code_{files_, file_threads_, file_guard()};
   StackBuilder stacks_;
   ThreadContexts contexts_;
+  PostponedSamples postponed_;
 
   // What becomes of the samples of a period.
   std::vector<std::unique_ptr<ProfileKind>> kinds_;  // in the order of their first events
   CpuAccount* cpu_ = nullptr;                        // of the kind that has a clock
+  std::optional<LiveHeapProfile> live_;
   IdentityTable identities_;
 
   // The course of the run.
@@ -96,7 +108,9 @@ class Session {
   Pace pace_;
   Budgets budgets_;
   IdleRoots idle_roots_;
-  Counters counted_;  // by this worker, beyond what others count themselves
+  Counters counted_;          // by this worker, beyond what others count themselves
+  HeapCounters heap_losses_;  // that profiles have told
+  std::string unseen_allocator_;
   Summary summary_;
   Summary last_summary_;  // when the last period closed
   Nanoseconds next_progress_{};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -35,6 +36,8 @@ struct WorkerRole {
   Continuity* continuity = nullptr;  // shared by the workers; none: there is only this one
   // Whether another worker should go on, rather than all end; asked after `stop`.
   std::function<bool()> is_replaced;
+  // How often it was asked for, in the whole run, that a period closes now. None: nobody asks.
+  std::function<std::uint32_t()> flushes_wanted;
 };
 
 struct SessionOptions {

@@ -179,7 +179,7 @@ TEST_F(SessionTest, TheProfileAddsUpWhenTimeWasStolenAndOtherTimeLost) {
 
 TEST_F(SessionTest, EstimatesAreScaledToTheExactTotal) {
   SampleEvent estimate = sample();
-  estimate.is_estimate = true;
+  estimate.basis = SampleBasis::cpu_period;
   collector.batches = {{estimate, estimate, estimate}};
   collector.total = 3 * kPeriod + 1'234'567;
   run();
@@ -216,7 +216,7 @@ TEST_F(SessionTest, EachKindHasAProfileWithColumnsOfItsOwn) {
   EXPECT_EQ(destination.last.parts[0].kind, "cpu");
   EXPECT_EQ(sums_of(destination.last.parts[0]), (Sums{{"samples", 1}, {"cpu", 3 * kPeriod}}));
   EXPECT_EQ(destination.last.parts[1].kind, "alloc");
-  EXPECT_EQ(sums_of(destination.last.parts[1]), (Sums{{"alloc-samples", 2}, {"alloc-space", 1'200'000}}));
+  EXPECT_EQ(sums_of(destination.last.parts[1]), (Sums{{"alloc_objects", 2}, {"alloc-space", 1'200'000}}));
   EXPECT_EQ(destination.last.parts[1].profile.period, 524'288);
 }
 
@@ -415,6 +415,37 @@ TEST_F(SessionTest, APeriodClosesWhenItsTimeHasCome) {
   EXPECT_EQ(summary.duration, std::chrono::seconds(130));
 }
 
+TEST_F(SessionTest, APeriodClosesBeforeItsTimeWhenAsked) {
+  Continuity continuity;
+  FakeClock clock;
+  options.clock = &clock;
+  options.worker.continuity = &continuity;
+  options.periods.length = std::chrono::seconds(60);
+  std::uint32_t samples = 0;
+  options.worker.flushes_wanted = [&] { return samples / 4; };
+  options.observer.on_sample = [&](const SampleEvent&, const BuiltStack&, const ProcessTable&,
+                                   const FileRegistry&) {
+    ++samples;
+    clock.time += std::chrono::seconds(1);
+  };
+  for (int batch = 0; batch < 9; ++batch) collector.batches.push_back({sample()});
+  run();
+  ASSERT_EQ(destination.profiles.size(), 3U);
+  EXPECT_EQ(destination.profiles[0].duration_ns, 4'000'000'000);
+  EXPECT_EQ(destination.profiles[1].duration_ns, 4'000'000'000);
+  EXPECT_EQ(destination.profiles[2].duration_ns, 1'000'000'000);
+  EXPECT_EQ(continuity.flushes, 2U);
+  EXPECT_EQ(continuity.flushed_sequence, 2U);
+  EXPECT_EQ(continuity.handover().sequence, 3U);
+}
+
+TEST_F(SessionTest, AProfileOfTheWholeRunIsNotClosedBefore) {
+  options.worker.flushes_wanted = [] { return 1U; };
+  collector.batches = {{sample()}, {sample()}};
+  run();
+  EXPECT_EQ(destination.profiles.size(), 1U);
+}
+
 TEST_F(SessionTest, CountersGoOnFromWorkerToWorker) {
   Continuity continuity;
   options.worker.continuity = &continuity;
@@ -445,6 +476,7 @@ TEST_F(SessionTest, SaysThatItReachedItsCpuBudgetAndNotEachTime) {
 }
 
 TEST_F(SessionTest, OnlyDeepStacksAreWantedAtOnce) {
+  options.most_waiting = std::chrono::milliseconds(300);  // for files, instead of postponing the sample
   collector.batches = {{sample()}, {}};
   run();
   EXPECT_EQ(collector.hurries, 0);

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 
 namespace ddprof {
@@ -16,6 +18,15 @@ constexpr std::size_t kMaxDeepThreads = 128;
 // harmless at 99 Hz (c is some 50 microseconds) and without end at 20,000 Hz. So only so many of them are
 // unwound in a second: half a percent of a core.
 constexpr std::uint32_t kMaxOwnStacks = 100;
+
+// Inside of a system call, without a byte of stack: exec has given up the memory of the old program, whose
+// registers are still there. On x86 rax has this value until the call returns.
+bool is_being_replaced(const SampleEvent& sample) {
+  constexpr std::size_t kAccumulator = 0;
+  const auto result = static_cast<std::int32_t>(sample.registers.by_dwarf_number[kAccumulator]);
+  return !sample.kernel_chain.empty() && sample.stack_requested != 0 && sample.stack.empty() &&
+         result == -ENOSYS;
+}
 
 }  // namespace
 
@@ -32,7 +43,8 @@ void StackBuilder::unwind(const SampleEvent& sample, const Process& process) {
   StackCopy copy{.start = {sample.registers.sp},
                  .bytes = sample.stack,
                  .is_truncated = sample.stack.size() >= sample.stack_requested,
-                 .taken_at = sample.time};
+                 .taken_at = sample.time,
+                 .is_32_bit = sample.is_32_bit};
   OuterFrames* outer = outer_frames(sample, copy.is_truncated);
   unwinder_.unwind(sample.registers, copy, code_.modules(process), outer, &live_, stack_);
   // A handler on a stack of its own: the copy holds that one, the frames that it interrupted are elsewhere.
@@ -70,6 +82,15 @@ void StackBuilder::take_user_chain(const SampleEvent& sample, const Process& pro
   }
 }
 
+// The innermost frames that are all of one file.
+void StackBuilder::leave_library() {
+  if (stack_.frames.empty()) return;
+  const FileId library = stack_.frames.front().file;
+  const auto caller = std::find_if(stack_.frames.begin(), stack_.frames.end(),
+                                   [&](const Frame& frame) { return frame.file != library; });
+  if (caller != stack_.frames.end()) stack_.frames.erase(stack_.frames.begin(), caller);
+}
+
 void StackBuilder::build_user_stack(const SampleEvent& sample) {
   Process& process = processes_.find_or_read(sample.pid);
   if (!sample.user_chain.empty()) {
@@ -77,15 +98,36 @@ void StackBuilder::build_user_stack(const SampleEvent& sample) {
     if (stack_.reason == StopReason::unknown_code && processes_.backfill(process))
       take_user_chain(sample, process);
     frames_.insert(frames_.end(), stack_.frames.begin(), stack_.frames.end());
-    if (stack_.reason == StopReason::unknown_code) stack_.reason = StopReason::complete;  // its end was found
+    if (stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::complete)
+      stack_.reason = sample.user_chain_end;  // which the engine has found
     return;
   }
-  live_.select(sample.pid);
+  live_.select(sample.pid, sample.time);
   unwind(sample, process);
   bool is_unexplained =
       stack_.reason == StopReason::unknown_code || stack_.reason == StopReason::no_unwind_info;
   if (is_unexplained && processes_.backfill(process)) unwind(sample, process);
+  if (stack_.reason != StopReason::complete && is_being_replaced(sample)) {
+    if (stack_.reason == StopReason::unknown_code) stack_.frames.clear();  // of the program that is gone
+    stack_.reason = StopReason::complete;
+  }
+  if (sample.starts_in_library) leave_library();
   frames_.insert(frames_.end(), stack_.frames.begin(), stack_.frames.end());
+}
+
+std::span<const std::uint64_t> StackBuilder::addresses(const SampleEvent& sample) {
+  if (!sample.user_chain.empty()) return sample.user_chain;
+  addresses_.clear();
+  const auto modules = code_.modules(processes_.find_or_read(sample.pid)).modules();
+  for (const Frame& frame : stack_.frames) {
+    const auto module = std::find_if(modules.begin(), modules.end(), [&](const Module& one) {
+      return one.file == frame.file && one.contains({frame.address + one.bias});
+    });
+    const std::uint64_t bias = frame.file != FileId::none && module != modules.end() ? module->bias : 0;
+    // Of callers, return addresses.
+    addresses_.push_back(frame.address + bias + (addresses_.empty() ? 0 : 1));
+  }
+  return addresses_;
 }
 
 BuiltStack StackBuilder::build_marker(Loss loss) {
@@ -119,7 +161,7 @@ BuiltStack StackBuilder::build(const SampleEvent& sample) {
     frames_.insert(frames_.begin() + gap, {.kind = FrameKind::stopped, .reason = StopReason::depth_limit});
     if (reason == StopReason::complete) reason = StopReason::depth_limit;
   }
-  bool is_deep = stack_.outer_frames > 0 || stack_.reason == StopReason::truncated_copy;
+  bool is_deep = stack_.outer_frames > 0 || stack_.is_late || stack_.reason == StopReason::truncated_copy;
   return {frames_, reason, stack_.stop_file, is_deep, stack_.frames_from_code > 0};
 }
 

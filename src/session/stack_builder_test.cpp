@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 
 namespace ddprof {
 namespace {
@@ -61,6 +62,22 @@ TEST_F(StackBuilderTest, KernelFramesComeBeforeThoseOfTheProgram) {
   EXPECT_EQ(built.frames[1].address, 0x500U);
   EXPECT_EQ(built.frames[2].address, 0x5ffU) << "into the call";
   EXPECT_EQ(built.reason, StopReason::complete);
+}
+
+TEST_F(StackBuilderTest, WhatIsInExecHasNoStackAnyMore) {
+  SampleEvent sample = sample_of(kGoneProcess);
+  sample.kernel_chain = addresses_;
+  sample.has_registers = true;
+  sample.registers.pc = 0x7000;
+  sample.registers.sp = 0x9000;
+  sample.stack_requested = 8192;
+  EXPECT_EQ(builder_.build(sample).reason, StopReason::unknown_code);
+  sample.registers.by_dwarf_number[0] = static_cast<std::uint64_t>(std::int64_t{-ENOSYS});
+  EXPECT_EQ(builder_.build(sample).reason, StopReason::complete);
+  EXPECT_EQ(builder_.build(sample).frames.size(), 2U);
+  const std::array<std::byte, 64> stack{};
+  sample.stack = stack;
+  EXPECT_NE(builder_.build(sample).reason, StopReason::complete);
 }
 
 TEST_F(StackBuilderTest, ItsOwnStacksAreUnwoundAHundredTimesInASecond) {

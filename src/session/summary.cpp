@@ -74,6 +74,24 @@ std::string naming_line(const std::vector<ModuleNaming>& modules) {
   return text;
 }
 
+// "4,018 samples, 3 lost (12.1 MiB)"; empty when none were taken.
+std::string allocation_line(const Summary& summary) {
+  const HeapCounters& heap = summary.collector.heap;
+  if (summary.allocations + heap.samples + heap.refused + heap.limited == 0) return {};
+  const auto mebibytes = [](std::uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  std::string text =
+      fmt::format("{} samples, {} lost", with_thousands(summary.allocations), with_thousands(heap.lost));
+  if (heap.lost > 0) text += fmt::format(" ({:.1f} MiB: ring full)", mebibytes(heap.lost_bytes));
+  if (heap.untracked > 0)
+    text += fmt::format(", {} live blocks not kept track of ({:.1f} MiB)", with_thousands(heap.untracked),
+                        mebibytes(heap.untracked_bytes));
+  if (heap.nested > 0) text += fmt::format(", {} in signal handlers left out", with_thousands(heap.nested));
+  if (heap.refused > 0) text += fmt::format(", {} processes beyond the limit of 256 left out", heap.refused);
+  if (heap.limited > 0)
+    text += fmt::format(", {} processes with less than 1 GiB of address space left alone", heap.limited);
+  return text;
+}
+
 // ", 12 lost (ring full), …": of what threads told of themselves.
 std::string lost_contexts(const Summary& summary) {
   std::string text;
@@ -153,6 +171,8 @@ std::vector<std::string> self_report(const Summary& summary) {
   if (summary.exact_cpu) lines.push_back(fmt::format("target: {} of CPU", seconds(*summary.exact_cpu)));
   if (summary.slow_down > 1)
     lines.push_back(fmt::format("sampling slowed down {} times to stay within --max-cpu", summary.slow_down));
+  if (const std::string text = allocation_line(summary); !text.empty())
+    lines.push_back("allocations: " + text);
   if (const std::string text = lost_contexts(summary); !text.empty())
     lines.push_back(fmt::format("traces: {} samples{}", with_thousands(summary.contexts), text));
   if (const std::string text = replacements(summary); !text.empty()) lines.push_back("worker: " + text);
@@ -234,6 +254,9 @@ std::string render_summary(const Summary& summary) {
   if (summary.stacks_from_code * 100 >= std::max<std::uint64_t>(summary.stacks, 1))
     add("unwinding", fmt::format("{} stacks through code without unwind information, by its instructions",
                                  with_thousands(summary.stacks_from_code)));
+  if (summary.unread_code > 0)
+    add("generated", fmt::format("code was not read from memory {} times: too much of a process in a second",
+                                 with_thousands(summary.unread_code)));
   if (const std::uint64_t others = summary.collector.lost_records - lost_samples(summary); others > 0)
     add("records",
         fmt::format("{} lost that tell of mappings and tasks: ring buffer full", with_thousands(others)));
@@ -249,6 +272,7 @@ std::string render_summary(const Summary& summary) {
   if (summary.over_limit.samples > 0)
     add("too many", fmt::format("{} samples ({} of CPU) of processes beyond --maximum-pids have no stacks",
                                 with_thousands(summary.over_limit.samples), seconds(summary.over_limit.cpu)));
+  if (const std::string heap = allocation_line(summary); !heap.empty()) add("heap", heap);
   if (summary.contexts > 0)
     add("traces", fmt::format("{} samples with what their thread was doing{}",
                               with_thousands(summary.contexts), lost_contexts(summary)));
@@ -260,6 +284,7 @@ std::string render_summary(const Summary& summary) {
                             : fmt::format("; user frames only: kernel frames need {}", summary.kernel_need)));
   if (const std::string names = naming_line(summary.exported.modules); !names.empty()) add("names", names);
   for (const std::string& notice : summary.notices) add("notice", notice);
+  for (const std::string& hint : summary.exported.hints) add("hint", hint);
   for (const ModuleNaming& module : summary.exported.modules) {
     if (!module.problem.empty() || module.unread > 0) add("notice", describe(module));
   }

@@ -27,6 +27,7 @@ OwnUsage read_own_usage();
 struct Exported {
   std::optional<Error> first_error;
   std::vector<ModuleNaming> modules;  // of the last period
+  std::vector<std::string> hints;     // the latest
   Nanoseconds naming_cpu{};
   std::size_t queued = 0;  // now
 };

@@ -48,7 +48,7 @@ TEST_F(TableCompilerTest, ATableOfAnotherThreadIsThatOfThisOne) {
   TableCompiler compiler(threads, {});
   const auto compiled = compiler.compile(kFile, file_, kUser, rules_);
   ASSERT_TRUE(compiled && compiled->ok());
-  const UnwindTable& table = compiled->value();
+  const UnwindTable& table = compiled->value().table;
   ASSERT_EQ(table.row_count(), expected.row_count());
   ASSERT_GT(table.row_count(), 1000U);
   ASSERT_EQ(table.rows().size(), expected.rows().size());
@@ -66,7 +66,7 @@ TEST_F(TableCompilerTest, WhatTakesTooLongIsThereLater) {
   while (threads.finished() == 0) std::this_thread::yield();
   const auto compiled = compiler.compile(kFile, file_, kUser, rules_);
   ASSERT_TRUE(compiled && compiled->ok());
-  EXPECT_GT(compiled->value().row_count(), 1000U);
+  EXPECT_GT(compiled->value().table.row_count(), 1000U);
   EXPECT_EQ(threads.finished(), 1U);
 }
 

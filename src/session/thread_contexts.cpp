@@ -20,7 +20,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::string_view kVariable = "otel_thread_ctx_v1";
 constexpr Nanoseconds kFirstWait = 100ms;   // for a process to publish something, doubled each time
 constexpr Nanoseconds kLongestWait = 30s;   // most never do, and every look holds up its calls of mmap()
 constexpr Nanoseconds kBetweenChecks = 1s;  // whether what is published has changed
@@ -28,11 +27,14 @@ constexpr int kRestFactor = 200;            // looks take at most a half percent
 constexpr std::size_t kMostPublishers = 100'000;
 constexpr std::size_t kMostOtherLabels = 32;
 
-bool publishes_thread_contexts(const ProcessContext& context) {
+// The variable that threads publish their contexts by; empty: they do not. libddprof.so has the same records
+// in a variable of another name: with that of a tracer it would come before the tracer's own.
+std::string_view variable_name(const ProcessContext& context) {
   constexpr auto kName = "threadlocal.schema_version";
   const auto found = context.attributes.find(kName);
   const std::string schema = found != context.attributes.end() ? found->second : context.text(kName);
-  return schema == "tlsdesc_v1_dev" || schema == "tls_v1";
+  if (schema == "tlsdesc_v1_dev" || schema == "tls_v1") return "otel_thread_ctx_v1";
+  return schema == "ddprof_v1" ? "ddprof_thread_ctx_v1" : "";
 }
 
 std::optional<std::uint64_t> parse_hexadecimal(std::string_view text) {
@@ -142,15 +144,15 @@ void ThreadContexts::look_at(Pid pid, Publisher& publisher, Nanoseconds now) {
 void ThreadContexts::read_again(Pid pid, Publisher& publisher) {
   publisher.published = read_published_context(pid, processes_.memory());
   ThreadVariable variable;
-  if (publisher.published && publishes_thread_contexts(publisher.published->context))
-    variable = find_variable(pid);
+  const std::string_view name = publisher.published ? variable_name(publisher.published->context) : "";
+  if (!name.empty()) variable = find_variable(pid, name);
   if (variable == publisher.variable) return;
   if (!source_->read_thread_contexts(pid, variable)) variable = {};
   publisher.variable = variable;
   publisher.since = monotonic_now();
 }
 
-ThreadVariable ThreadContexts::find_variable(Pid pid) {
+ThreadVariable ThreadContexts::find_variable(Pid pid, std::string_view name) {
   const Process& process = processes_.find_or_read(pid);
   if (!process.space) return {};
   files_.wait_until_open(*process.space, process.user);
@@ -164,7 +166,7 @@ ThreadVariable ThreadContexts::find_variable(Pid pid) {
     const auto& file = files_.file(mapping.file);
     if (mapping.file == last || file == nullptr || file->kind != CodeFile::Kind::elf) continue;
     last = mapping.file;
-    const auto symbol = find_thread_symbol(*file->elf, kVariable);
+    const auto symbol = find_thread_symbol(*file->elf, name);
     if (!symbol) continue;
     if (entry && entry->value == file->elf->entry() + mapping.bias) return locate_in_executable(*symbol);
     if (auto found = locate_in_library(*symbol, mapping.bias, read)) return *found;

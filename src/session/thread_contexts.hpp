@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -44,7 +45,7 @@ class ThreadContexts {
 
   void look_at(Pid pid, Publisher& publisher, Nanoseconds now);
   void read_again(Pid pid, Publisher& publisher);
-  ThreadVariable find_variable(Pid pid);
+  ThreadVariable find_variable(Pid pid, std::string_view name);
 
   ThreadContextSource* source_;
   ProcessTable& processes_;

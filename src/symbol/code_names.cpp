@@ -25,7 +25,7 @@ struct NamesHeader {
 constexpr std::array<char, 8> kNamesMagic = {'d', 'd', 'p', 'n', 'a', 'm', 'e', 's'};
 // To be raised with every change of the layout, of how readable names are made, or of what debug information
 // is read for: what older versions wrote is then read anew.
-constexpr std::uint32_t kNamesVersion = 2;
+constexpr std::uint32_t kNamesVersion = 3;
 
 template <typename T>
 void append_bytes(std::vector<std::byte>& bytes, const T* values, std::size_t count) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -18,29 +17,11 @@
 
 namespace ddprof {
 
-class ElfFile;
-
-// A symbol that may name code, before aliases and overlaps are settled. `name` points into the ELF image.
-struct SymbolCandidate {
-  std::uint64_t start = 0;
-  std::uint64_t size = 0;
-  std::string_view name;
-  bool is_local = false;
-  bool is_plt = false;  // a jump through the linkage table to `name`
-};
-
-// The code symbols of .symtab and .dynsym. Sizes that the file leaves open (hand-written assembly) reach to
-// the next symbol or the end of the section. Fails with `exhausted` when they are too many: the next symbol
-// of some would be missing.
-Result<std::vector<SymbolCandidate>> code_symbols(const ElfFile& file, const ReadLimits& limits);
-
-// The entries of the procedure linkage table (x86-64): each is a jump through a slot that a relocation names.
-std::vector<SymbolCandidate> plt_symbols(const ElfFile& file, const ReadLimits& limits);
-
 namespace {
 
 // No function is this large; such sizes come from broken or hostile files.
 constexpr std::uint64_t kMaxFunctionBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
 struct CodeRange {
   std::uint64_t start = 0;
@@ -65,12 +46,11 @@ class CodeRanges {
   }
 
   // The code that the symbol's section holds; none when that is data.
-  [[nodiscard]] std::optional<CodeRange> find(const ElfSymbol& symbol) const {
-    if (symbol.section_index < sections_.size())
-      return holding(sections_[symbol.section_index], symbol.value);
-    if (symbol.section_index == SHN_ABS || symbol.section_index == SHN_COMMON) return std::nullopt;
+  [[nodiscard]] std::optional<CodeRange> find(const Elf64_Sym& symbol) const {
+    if (symbol.st_shndx < sections_.size()) return holding(sections_[symbol.st_shndx], symbol.st_value);
+    if (symbol.st_shndx == SHN_ABS || symbol.st_shndx == SHN_COMMON) return std::nullopt;
     for (const CodeRange& segment : segments_) {
-      if (const auto range = holding(segment, symbol.value)) return range;
+      if (const auto range = holding(segment, symbol.st_value)) return range;
     }
     return std::nullopt;
   }
@@ -87,161 +67,14 @@ class CodeRanges {
   std::vector<CodeRange> segments_;
 };
 
-bool is_function(const ElfSymbol& symbol) { return symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC; }
-
-// Labels that assemblers and annotation tools leave behind: ".L12", ".annobin_x", and aarch64's "$x".
-bool is_label(std::string_view name) { return name.empty() || name.front() == '.' || name.front() == '$'; }
-
-struct Unsized {
-  SymbolCandidate symbol;
-  std::uint64_t section_end = 0;
+// A symbol that may name code, before aliases and overlaps are settled.
+struct SymbolCandidate {
+  std::uint64_t start = 0;
+  std::uint64_t size = 0;
+  std::string_view name;
+  bool is_local = false;
+  bool is_stub = false;
 };
-
-// Gives symbols without a size the room up to the next symbol. Those inside of a sized one are labels:
-// dropped.
-void add_unsized(std::vector<SymbolCandidate>& sized, std::vector<Unsized>& open) {
-  const auto by_start = [](const SymbolCandidate& left, const SymbolCandidate& right) {
-    return left.start < right.start;
-  };
-  std::sort(sized.begin(), sized.end(), by_start);
-  std::sort(open.begin(), open.end(),
-            [&](const Unsized& left, const Unsized& right) { return by_start(left.symbol, right.symbol); });
-  std::vector<SymbolCandidate> bounded;
-  std::uint64_t covered_to = 0;
-  std::size_t next_sized = 0;
-  std::size_t next_other = 0;  // the first of `open` that starts later
-  for (std::size_t at = 0; at < open.size(); ++at) {
-    SymbolCandidate symbol = open[at].symbol;
-    for (; next_sized < sized.size() && sized[next_sized].start <= symbol.start; ++next_sized) {
-      covered_to = std::max(covered_to, sized[next_sized].start + sized[next_sized].size);
-    }
-    if (symbol.start < covered_to) continue;
-    std::uint64_t end = open[at].section_end;
-    if (next_sized < sized.size()) end = std::min(end, sized[next_sized].start);
-    // Aliases at the same place share the room.
-    while (next_other < open.size() && open[next_other].symbol.start <= symbol.start) ++next_other;
-    if (next_other < open.size()) end = std::min(end, open[next_other].symbol.start);
-    symbol.size = std::min(end - symbol.start, kMaxFunctionBytes);
-    bounded.push_back(symbol);
-  }
-  sized.insert(sized.end(), bounded.begin(), bounded.end());
-}
-
-}  // namespace
-
-Result<std::vector<SymbolCandidate>> code_symbols(const ElfFile& file, const ReadLimits& limits) {
-  std::uint64_t table_bytes = 0;
-  for (const SymbolTableKind kind : {SymbolTableKind::symtab, SymbolTableKind::dynsym})
-    table_bytes += file.find_symbol_table(kind).value_or(ElfSymbolTable{}).entries.size();
-  if (table_bytes > ElfFile::kMaxSymbols * sizeof(Elf64_Sym))
-    return limits.too_large("read symbol table", table_bytes);
-  const std::size_t max_symbols = limits.count(sizeof(SymbolCandidate), 1);
-  const CodeRanges ranges(file);
-  std::vector<SymbolCandidate> sized;
-  std::vector<Unsized> open;
-  // Without .symtab most functions are missing, and "up to the next symbol" would name strangers.
-  bool may_be_unsized = true;
-  const auto collect = [&](const ElfSymbol& symbol) {
-    if (symbol.section_index == SHN_UNDEF || is_label(symbol.name)) return;
-    if (sized.size() + open.size() > max_symbols) return;
-    if (!is_function(symbol) && symbol.type != STT_NOTYPE) return;
-    const std::optional<CodeRange> range = ranges.find(symbol);
-    if (!range) return;
-    const SymbolCandidate candidate{.start = symbol.value,
-                                    .size = std::min(symbol.size, range->end - symbol.value),
-                                    .name = symbol.name,
-                                    .is_local = symbol.binding == STB_LOCAL};
-    if (symbol.size > kMaxFunctionBytes) return;
-    if (symbol.size != 0) {
-      sized.push_back(candidate);
-    } else if (may_be_unsized) {
-      open.push_back({candidate, range->end});
-    }
-  };
-  file.for_each_symbol(SymbolTableKind::symtab, collect);
-  may_be_unsized = false;
-  file.for_each_symbol(SymbolTableKind::dynsym, collect);
-  if (sized.size() + open.size() > max_symbols) return limits.too_large("read symbol table", table_bytes);
-  add_unsized(sized, open);
-  return sized;
-}
-
-namespace {
-
-using SlotNames = absl::flat_hash_map<std::uint64_t, std::string_view>;
-
-// Which function each slot of the global offset table will hold.
-SlotNames slot_names(const ElfFile& file, const ReadLimits& limits) {
-  constexpr std::size_t kSlotBytes = 64;  // a place in the table, which doubles when it is full
-  const std::size_t max_slots = limits.count(kSlotBytes, 4);
-  const auto table = file.find_symbol_table(SymbolTableKind::dynsym);
-  if (!table || table->entries.size() / sizeof(Elf64_Sym) > max_slots) return {};
-  std::vector<std::string_view> symbols{std::string_view()};
-  SlotNames choosers;  // by address: functions that choose the one that a slot will hold
-  file.for_each_symbol(SymbolTableKind::dynsym, [&](const ElfSymbol& symbol) {
-    symbols.push_back(symbol.name);
-    if (symbol.type != STT_GNU_IFUNC || symbol.section_index == SHN_UNDEF) return;
-    std::string_view& known = choosers.try_emplace(symbol.value, symbol.name).first->second;
-    if (known.starts_with('_') && !symbol.name.starts_with('_')) known = symbol.name;
-  });
-  SlotNames slots;
-  for (const char* name : {".rela.plt", ".rela.dyn"}) {
-    const auto relocations = file.find_section(name);
-    if (!relocations || relocations->data.size() > limits.bytes()) continue;
-    for (std::uint64_t at = 0; at + sizeof(Elf64_Rela) <= relocations->data.size();
-         at += sizeof(Elf64_Rela)) {
-      const auto entry = *load<Elf64_Rela>(relocations->data, at);
-      const auto type = ELF64_R_TYPE(entry.r_info);
-      const std::uint64_t symbol = ELF64_R_SYM(entry.r_info);
-      if (slots.size() >= max_slots) return {};
-      if (type == R_X86_64_IRELATIVE) {
-        const auto chooser = choosers.find(static_cast<std::uint64_t>(entry.r_addend));
-        if (chooser != choosers.end()) slots.emplace(entry.r_offset, chooser->second);
-      }
-      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
-      if (symbol < symbols.size() && !symbols[symbol].empty()) slots.emplace(entry.r_offset, symbols[symbol]);
-    }
-  }
-  return slots;
-}
-
-// The slot that a stub jumps through: the operand of its "jmp *offset(%rip)" (ff 25), which may follow an
-// endbr64 and a bnd prefix.
-std::optional<std::uint64_t> jump_slot(std::span<const std::byte> stub, std::uint64_t address) {
-  for (std::uint64_t at = 0; at + 6 <= stub.size() && at <= 5; ++at) {
-    if (stub[at] != std::byte{0xff} || stub[at + 1] != std::byte{0x25}) continue;
-    const auto offset = *load<std::int32_t>(stub, at + 2);
-    return address + at + 6 + static_cast<std::uint64_t>(std::int64_t{offset});
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::vector<SymbolCandidate> plt_symbols(const ElfFile& file, const ReadLimits& limits) {
-  std::vector<SymbolCandidate> symbols;
-  if (file.architecture() != Architecture::x86_64) return symbols;
-  const SlotNames slots = slot_names(file, limits);
-  if (slots.empty()) return symbols;
-  for (const char* name : {".plt", ".plt.sec", ".plt.got"}) {
-    const auto section = file.find_section(name);
-    const std::uint64_t stub_size = section && section->entry_size == 8 ? 8 : 16;
-    if (!section || section->data.size() / stub_size > limits.count(sizeof(SymbolCandidate), 4)) continue;
-    for (std::uint64_t at = 0; at + stub_size <= section->data.size(); at += stub_size) {
-      const auto slot = jump_slot(section->data.subspan(at, stub_size), section->vaddr + at);
-      if (!slot) continue;
-      const auto found = slots.find(*slot);
-      if (found == slots.end()) continue;
-      symbols.push_back(
-          {.start = section->vaddr + at, .size = stub_size, .name = found->second, .is_plt = true});
-    }
-  }
-  return symbols;
-}
-
-namespace {
-
-constexpr std::uint32_t kMaxSymbolSize = 0x7fffffff;
 
 // Linkers write no more than a few: what a file makes of nothing else is not searched each time.
 std::size_t leading_underscores(std::string_view name) {
@@ -254,103 +87,340 @@ std::size_t leading_underscores(std::string_view name) {
 bool comes_before(const SymbolCandidate& left, const SymbolCandidate& right) {
   rest_point_among_many();
   const auto rank = [](const SymbolCandidate& symbol) {
-    return std::tuple(symbol.start, ~symbol.size, symbol.is_plt, symbol.is_local,
+    return std::tuple(symbol.start, ~symbol.size, symbol.is_stub, symbol.is_local,
                       leading_underscores(symbol.name), symbol.name.size(), symbol.name);
   };
   return rank(left) < rank(right);
 }
 
-void sort_and_drop_aliases(std::vector<SymbolCandidate>& symbols) {
-  std::erase_if(symbols, [](const SymbolCandidate& symbol) { return symbol.size == 0; });
-  std::sort(symbols.begin(), symbols.end(), comes_before);
-  const auto is_alias = [](const SymbolCandidate& left, const SymbolCandidate& right) {
-    return left.start == right.start && left.size == right.size;
-  };
-  symbols.erase(std::unique(symbols.begin(), symbols.end(), is_alias), symbols.end());
+// Those of 32-bit files have the same fields in other sizes.
+std::optional<Elf64_Sym> symbol_at(const ElfSymbolTable& table, std::uint64_t index) {
+  if (table.entry_bytes == sizeof(Elf64_Sym))
+    return load<Elf64_Sym>(table.entries, index * sizeof(Elf64_Sym));
+  const auto narrow = load<Elf32_Sym>(table.entries, index * sizeof(Elf32_Sym));
+  if (!narrow) return std::nullopt;
+  return Elf64_Sym{.st_name = narrow->st_name,
+                   .st_info = narrow->st_info,
+                   .st_other = narrow->st_other,
+                   .st_shndx = narrow->st_shndx,
+                   .st_value = narrow->st_value,
+                   .st_size = narrow->st_size};
 }
 
-// The offset of a name in a string table; none when it lies elsewhere.
-std::optional<std::uint32_t> offset_in(std::span<const std::byte> names, std::string_view name) {
-  const auto* const text = reinterpret_cast<const std::byte*>(name.data());
-  if (std::less<>()(text, names.data()) || !std::less<>()(text, names.data() + names.size()))
-    return std::nullopt;
-  return static_cast<std::uint32_t>(text - names.data());
+// Labels that assemblers and annotation tools leave behind: ".L12", ".annobin_x", and aarch64's "$x".
+bool is_label(std::string_view name) { return name.empty() || name.front() == '.' || name.front() == '$'; }
+
+bool may_name_code(const Elf64_Sym& symbol) {
+  const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+  return symbol.st_shndx != SHN_UNDEF && symbol.st_size <= kMaxFunctionBytes &&
+         (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
 }
 
-// Calls `emit(symbol, start, end)` for disjoint ranges in ascending order: where symbols overlap, the one
-// that starts later (the inner one) has it.
-template <typename Emit>
-void cut_into_pieces(std::span<const SymbolCandidate> symbols, Emit&& emit) {
-  std::vector<const SymbolCandidate*> open;  // innermost last
-  std::uint64_t done_to = 0;
-  const auto close_up_to = [&](std::uint64_t limit) {
-    while (!open.empty() && done_to < limit) {
-      const SymbolCandidate& symbol = *open.back();
-      const std::uint64_t end = symbol.start + symbol.size;
-      if (end > done_to) {
-        emit(symbol, done_to, std::min(end, limit));
-        done_to = std::min(end, limit);
-      }
-      if (end <= limit) open.pop_back();
+// Collects the symbols of a file that cover some of the addresses.
+class Search {
+ public:
+  Search(const ElfFile& file, std::span<const std::uint64_t> addresses, std::size_t max_symbols)
+      : code_(file), addresses_(addresses), gaps_(addresses.size() + 1), max_symbols_(max_symbols) {}
+
+  // Without .symtab most functions are missing, and "up to the next symbol" would name strangers.
+  void read(const ElfSymbolTable& table, bool may_be_unsized) {
+    for (std::uint64_t index = 1; index < table.size(); ++index) {
+      rest_point_among_many();
+      const Elf64_Sym symbol = *symbol_at(table, index);
+      if (!may_name_code(symbol)) continue;
+      const std::optional<CodeRange> range = code_.find(symbol);
+      if (!range) continue;
+      if (symbol.st_size != 0)
+        add_sized(symbol, std::min(symbol.st_size, range->end - symbol.st_value), table.names);
+      else if (may_be_unsized)
+        add_unsized(symbol, range->end, table.names);
     }
-  };
-  for (const SymbolCandidate& symbol : symbols) {
-    close_up_to(symbol.start);
-    done_to = symbol.start;
-    open.push_back(&symbol);
   }
-  close_up_to(~std::uint64_t{0});
+  void add(const SymbolCandidate& symbol) { covering_.push_back(symbol); }
+  [[nodiscard]] bool has_too_many() const { return covering_.size() > max_symbols_; }
+
+  std::vector<Symbol> finish() && {
+    std::vector<Symbol> found(addresses_.size());
+    take_unsized(found);
+    take_covering(found);
+    return found;
+  }
+
+ private:
+  // What begins behind one of the addresses, and not behind the next.
+  struct Gap {
+    std::uint64_t first_start = kNowhere;
+    std::uint64_t sized_end = 0;     // the last
+    SymbolCandidate last_unsized{};  // nameless: there is none
+    std::uint64_t section_end = 0;   // of that
+  };
+
+  static SymbolCandidate candidate(const Elf64_Sym& symbol, std::uint64_t size,
+                                   std::span<const std::byte> names) {
+    return {.start = symbol.st_value,
+            .size = size,
+            .name = load_bounded_string(names, symbol.st_name, ElfFile::kMaxSymbolNameBytes),
+            .is_local = ELF64_ST_BIND(symbol.st_info) == STB_LOCAL};
+  }
+
+  // Symbols come nearly in the order of their addresses: most are in the gap of the one before.
+  [[nodiscard]] std::size_t gap_of(std::uint64_t start) {
+    const bool is_same = (last_gap_ == 0 || addresses_[last_gap_ - 1] < start) &&
+                         (last_gap_ == addresses_.size() || start <= addresses_[last_gap_]);
+    if (is_same) return last_gap_;
+    const auto next = std::lower_bound(addresses_.begin(), addresses_.end(), start);
+    return last_gap_ = static_cast<std::size_t>(next - addresses_.begin());
+  }
+
+  void add_sized(const Elf64_Sym& symbol, std::uint64_t size, std::span<const std::byte> names) {
+    const std::size_t next = gap_of(symbol.st_value);
+    Gap& gap = gaps_[next];
+    gap.first_start = std::min(gap.first_start, symbol.st_value);
+    gap.sized_end = std::max(gap.sized_end, symbol.st_value + size);
+    const bool covers = next < addresses_.size() && addresses_[next] - symbol.st_value < size;
+    if (!covers || has_too_many()) return;
+    const SymbolCandidate known = candidate(symbol, size, names);
+    if (!is_label(known.name)) covering_.push_back(known);
+  }
+
+  void add_unsized(const Elf64_Sym& symbol, std::uint64_t section_end, std::span<const std::byte> names) {
+    const SymbolCandidate known = candidate(symbol, 0, names);
+    if (is_label(known.name)) return;
+    Gap& gap = gaps_[gap_of(symbol.st_value)];
+    gap.first_start = std::min(gap.first_start, symbol.st_value);
+    const SymbolCandidate& last = gap.last_unsized;
+    if (!last.name.empty() && known.start < last.start) return;
+    if (!last.name.empty() && known.start == last.start && !comes_before(known, last)) return;
+    gap.last_unsized = known;
+    gap.section_end = section_end;
+  }
+
+  // Sizes that the file leaves open (hand-written assembly) reach to the next symbol or the end of the
+  // section. What begins inside of a sized symbol is a label.
+  void take_unsized(std::vector<Symbol>& found) const {
+    std::vector<std::uint64_t> next_start(addresses_.size(), kNowhere);
+    for (std::size_t at = addresses_.size(); at-- > 0;) {
+      const std::uint64_t after = at + 1 < addresses_.size() ? next_start[at + 1] : kNowhere;
+      next_start[at] = std::min(after, gaps_[at + 1].first_start);
+    }
+    std::uint64_t covered_to = 0;
+    const Gap* last = nullptr;
+    for (std::size_t at = 0; at < addresses_.size(); ++at) {
+      covered_to = std::max(covered_to, gaps_[at].sized_end);
+      if (!gaps_[at].last_unsized.name.empty()) last = &gaps_[at];
+      if (last == nullptr || last->last_unsized.start < covered_to) continue;
+      const std::uint64_t start = last->last_unsized.start;
+      const std::uint64_t size =
+          std::min(std::min(last->section_end, next_start[at]) - start, kMaxFunctionBytes);
+      if (addresses_[at] - start < size) found[at] = {last->last_unsized.name, start, size};
+    }
+  }
+
+  // Where symbols overlap, the one that starts later (the inner one) has it.
+  void take_covering(std::vector<Symbol>& found) {
+    std::sort(covering_.begin(), covering_.end(), comes_before);
+    const auto is_alias = [](const SymbolCandidate& left, const SymbolCandidate& right) {
+      return left.start == right.start && left.size == right.size;
+    };
+    covering_.erase(std::unique(covering_.begin(), covering_.end(), is_alias), covering_.end());
+    std::vector<const SymbolCandidate*> open;  // innermost last
+    std::size_t next = 0;
+    for (std::size_t at = 0; at < addresses_.size(); ++at) {
+      for (; next < covering_.size() && covering_[next].start <= addresses_[at]; ++next)
+        open.push_back(&covering_[next]);
+      while (!open.empty() && addresses_[at] - open.back()->start >= open.back()->size) open.pop_back();
+      if (open.empty()) continue;
+      const SymbolCandidate& symbol = *open.back();
+      found[at] = {symbol.name, symbol.start, symbol.size, symbol.is_stub};
+    }
+  }
+
+  CodeRanges code_;
+  std::span<const std::uint64_t> addresses_;
+  std::vector<Gap> gaps_;  // the last is behind all addresses
+  std::vector<SymbolCandidate> covering_;
+  std::size_t max_symbols_;
+  std::size_t last_gap_ = 0;
+};
+
+// --- The procedure linkage table (x86-64 and i386): each entry is a jump through a slot that a relocation
+// names.
+
+struct Stub {
+  std::uint64_t start = 0;
+  std::uint64_t size = 0;
+  std::uint64_t slot = 0;  // of the global offset table
+};
+
+// The slot that a stub jumps through, by an instruction that may follow an endbr64 and a bnd prefix:
+// "jmp *offset(%rip)" (ff 25); on i386 "jmp *slot" (ff 25), or "jmp *offset(%ebx)" (ff a3), where ebx is the
+// global offset table.
+std::optional<std::uint64_t> jump_slot(std::span<const std::byte> stub, std::uint64_t address,
+                                       std::optional<std::uint64_t> table_of_i386) {
+  for (std::uint64_t at = 0; at + 6 <= stub.size() && at <= 5; ++at) {
+    if (stub[at] != std::byte{0xff}) continue;
+    const auto offset = *load<std::uint32_t>(stub, at + 2);
+    if (table_of_i386) {
+      if (stub[at + 1] == std::byte{0x25}) return offset;
+      if (stub[at + 1] == std::byte{0xa3}) return static_cast<std::uint32_t>(*table_of_i386 + offset);
+      continue;
+    }
+    if (stub[at + 1] != std::byte{0x25}) continue;
+    return address + at + 6 + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(offset)});
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> offset_table_of_i386(const ElfFile& file) {
+  if (!file.is_32_bit()) return std::nullopt;
+  auto section = file.find_section(".got.plt");
+  if (!section) section = file.find_section(".got");
+  return section ? section->vaddr : 0;
+}
+
+std::vector<Stub> stubs_at(const ElfFile& file, std::span<const std::uint64_t> addresses) {
+  std::vector<Stub> stubs;
+  const auto table_of_i386 = offset_table_of_i386(file);
+  for (const char* name : {".plt", ".plt.sec", ".plt.got"}) {
+    const auto section = file.find_section(name);
+    if (!section) continue;
+    const std::uint64_t size = section->entry_size == 8 ? 8 : 16;
+    auto address = std::lower_bound(addresses.begin(), addresses.end(), section->vaddr);
+    for (; address != addresses.end() && *address - section->vaddr < section->data.size(); ++address) {
+      const std::uint64_t at = (*address - section->vaddr) / size * size;
+      const std::uint64_t start = section->vaddr + at;
+      if (!stubs.empty() && stubs.back().start == start) continue;
+      if (const auto slot = jump_slot(slice_of(section->data, at, size), start, table_of_i386))
+        stubs.push_back({start, size, *slot});
+    }
+  }
+  return stubs;
+}
+
+struct Relocation {
+  std::uint64_t offset = 0;
+  std::uint64_t symbol = 0;
+  std::uint32_t type = 0;
+  std::uint64_t addend = 0;
+};
+
+Relocation relocation_at(std::span<const std::byte> relocations, std::uint64_t at) {
+  const auto entry = *load<Elf64_Rela>(relocations, at);
+  return {entry.r_offset, ELF64_R_SYM(entry.r_info), static_cast<std::uint32_t>(ELF64_R_TYPE(entry.r_info)),
+          static_cast<std::uint64_t>(entry.r_addend)};
+}
+
+// Its addend is in the slot itself.
+Relocation relocation_of_i386(const ElfFile& file, std::span<const std::byte> relocations, std::uint64_t at) {
+  const auto entry = *load<Elf32_Rel>(relocations, at);
+  Relocation relocation{entry.r_offset, ELF32_R_SYM(entry.r_info), ELF32_R_TYPE(entry.r_info), 0};
+  if (relocation.type == R_386_IRELATIVE)
+    relocation.addend = load<std::uint32_t>(file.data_at(entry.r_offset), 0).value_or(0);
+  return relocation;
+}
+
+// Which function each slot of some stubs will hold.
+class SlotNames {
+ public:
+  SlotNames(const ElfFile& file, const ElfSymbolTable& symbols, std::span<const Stub> stubs,
+            const ReadLimits& limits)
+      : file_(file), symbols_(symbols) {
+    for (const Stub& stub : stubs) slots_.try_emplace(stub.slot);
+    const bool is_32_bit = file.is_32_bit();
+    for (const char* name : {is_32_bit ? ".rel.plt" : ".rela.plt", is_32_bit ? ".rel.dyn" : ".rela.dyn"}) {
+      const auto relocations = file.find_section(name);
+      if (relocations && relocations->data.size() <= limits.bytes()) read(relocations->data);
+    }
+    if (!choosers_.empty()) read_choosers();
+  }
+
+  // Empty when it is not known.
+  [[nodiscard]] std::string_view name_of(const Stub& stub) const {
+    const Slot& slot = slots_.find(stub.slot)->second;
+    return slot.chooser ? choosers_.find(*slot.chooser)->second : slot.name;
+  }
+
+ private:
+  struct Slot {
+    std::string_view name;
+    std::optional<std::uint64_t> chooser;  // a function that chooses at run time which one it will hold
+  };
+
+  void read(std::span<const std::byte> relocations) {
+    const bool is_32_bit = file_.is_32_bit();
+    const std::uint64_t bytes = is_32_bit ? sizeof(Elf32_Rel) : sizeof(Elf64_Rela);
+    for (std::uint64_t at = 0; at + bytes <= relocations.size(); at += bytes) {
+      rest_point_among_many();
+      const Relocation entry =
+          is_32_bit ? relocation_of_i386(file_, relocations, at) : relocation_at(relocations, at);
+      const bool has_chooser = entry.type == (is_32_bit ? R_386_IRELATIVE : R_X86_64_IRELATIVE);
+      // The numbers of these two are the same on i386.
+      if (!has_chooser && entry.type != R_X86_64_JUMP_SLOT && entry.type != R_X86_64_GLOB_DAT) continue;
+      const auto known = slots_.find(entry.offset);
+      if (known == slots_.end() || known->second.chooser || !known->second.name.empty()) continue;
+      if (has_chooser) {
+        known->second.chooser = entry.addend;
+        choosers_.try_emplace(entry.addend);
+      } else if (const auto symbol = symbol_at(symbols_, entry.symbol)) {
+        known->second.name = text_of(*symbol);
+      }
+    }
+  }
+
+  void read_choosers() {
+    for (std::uint64_t index = 1; index < symbols_.size(); ++index) {
+      rest_point_among_many();
+      const Elf64_Sym symbol = *symbol_at(symbols_, index);
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_GNU_IFUNC || symbol.st_shndx == SHN_UNDEF) continue;
+      const auto known = choosers_.find(symbol.st_value);
+      if (known == choosers_.end()) continue;
+      const std::string_view name = text_of(symbol);
+      if (known->second.empty() || (known->second.starts_with('_') && !name.starts_with('_')))
+        known->second = name;
+    }
+  }
+
+  [[nodiscard]] std::string_view text_of(const Elf64_Sym& symbol) const {
+    return load_bounded_string(symbols_.names, symbol.st_name, ElfFile::kMaxSymbolNameBytes);
+  }
+
+  const ElfFile& file_;
+  ElfSymbolTable symbols_;
+  absl::flat_hash_map<std::uint64_t, Slot> slots_;                 // by address
+  absl::flat_hash_map<std::uint64_t, std::string_view> choosers_;  // their names, by address
+};
+
+void add_stubs(const ElfFile& file, std::span<const std::uint64_t> addresses, const ReadLimits& limits,
+               Search& search) {
+  if (file.architecture() == Architecture::aarch64) return;
+  const std::vector<Stub> stubs = stubs_at(file, addresses);
+  const auto symbols = file.find_symbol_table(SymbolTableKind::dynsym);
+  if (stubs.empty() || !symbols) return;
+  const SlotNames names(file, *symbols, stubs, limits);
+  for (const Stub& stub : stubs) {
+    if (const std::string_view name = names.name_of(stub); !name.empty())
+      search.add({.start = stub.start, .size = stub.size, .name = name, .is_stub = true});
+  }
 }
 
 }  // namespace
 
-Result<SymbolTable> SymbolTable::build(const ElfFile& file, const ReadLimits& limits) {
-  std::vector<SymbolCandidate> symbols = TRY(code_symbols(file, limits));
-  const std::vector<SymbolCandidate> stubs = plt_symbols(file, limits);
-  symbols.insert(symbols.end(), stubs.begin(), stubs.end());
-  sort_and_drop_aliases(symbols);
-
-  SymbolTable table;
-  auto in_file = file.find_symbol_table(SymbolTableKind::symtab);
-  if (!in_file) in_file = file.find_symbol_table(SymbolTableKind::dynsym);
-  if (in_file) table.file_names_ = in_file->names;
-  const std::size_t max_pieces = limits.count(sizeof(Piece), 1);
-  const SymbolCandidate* last = nullptr;
-  Piece named;
-  cut_into_pieces(symbols, [&](const SymbolCandidate& symbol, std::uint64_t start, std::uint64_t end) {
-    if (table.pieces_.size() > max_pieces || table.names_.size() > limits.bytes()) return;
-    if (&symbol != last) {
-      last = &symbol;
-      const auto offset = symbol.is_plt ? std::nullopt : offset_in(table.file_names_, symbol.name);
-      named.is_name_in_file = offset ? 1 : 0;
-      named.name = offset.value_or(static_cast<std::uint32_t>(table.names_.size()));
-      named.symbol_size = static_cast<std::uint32_t>(symbol.size) & kMaxSymbolSize;
-      if (!offset) table.names_.append(symbol.name).append(symbol.is_plt ? "@plt" : "") += '\0';
-    }
-    Piece& piece = table.pieces_.emplace_back(named);
-    piece.start = start;
-    piece.size = static_cast<std::uint32_t>(end - start);
-    piece.symbol_offset = static_cast<std::uint32_t>(start - symbol.start);
-  });
-  if (table.pieces_.size() > max_pieces || table.names_.size() > limits.bytes())
-    return limits.too_large("read symbol table", symbols.size() * sizeof(SymbolCandidate));
-  table.pieces_.shrink_to_fit();
-  table.names_.shrink_to_fit();
-  return table;
-}
-
-std::optional<Symbol> SymbolTable::find(std::uint64_t elf_address) const {
-  const auto after =
-      std::upper_bound(pieces_.begin(), pieces_.end(), elf_address,
-                       [](std::uint64_t address, const Piece& piece) { return address < piece.start; });
-  if (after == pieces_.begin()) return std::nullopt;
-  const Piece& piece = *std::prev(after);
-  if (elf_address - piece.start >= piece.size) return std::nullopt;
-  const std::string_view name =
-      piece.is_name_in_file != 0 ? load_bounded_string(file_names_, piece.name, ElfFile::kMaxSymbolNameBytes)
-                                 : std::string_view(names_.c_str() + piece.name);
-  if (name.empty()) return std::nullopt;  // the file has been cut short meanwhile
-  return Symbol{name, piece.start - piece.symbol_offset, piece.symbol_size};
+Result<std::vector<Symbol>> find_symbols(const ElfFile& file, std::span<const std::uint64_t> addresses,
+                                         const ReadLimits& limits) {
+  Search search(file, addresses, limits.count(sizeof(SymbolCandidate), 1));
+  std::uint64_t table_bytes = 0;
+  std::uint64_t table_size = 0;
+  for (const SymbolTableKind kind : {SymbolTableKind::symtab, SymbolTableKind::dynsym}) {
+    const auto table = file.find_symbol_table(kind);
+    if (!table) continue;
+    table_bytes += table->entries.size();
+    table_size += table->size();
+    if (table_size <= ElfFile::kMaxSymbols) search.read(*table, kind == SymbolTableKind::symtab);
+  }
+  if (search.has_too_many() || table_size > ElfFile::kMaxSymbols)
+    return limits.too_large("read symbol table", table_bytes);
+  add_stubs(file, addresses, limits, search);
+  return std::move(search).finish();
 }
 
 }  // namespace ddprof

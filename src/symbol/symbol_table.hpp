@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,46 +13,25 @@ namespace ddprof {
 
 class ElfFile;
 
-// A named range of code. `name` is as the linker knows it (see demangle.hpp) and lives as long as its table
-// and the image of its file.
+// A named range of code. `name` lives as long as the image of its file.
 struct Symbol {
-  std::string_view name;
+  std::string_view name;    // empty: there is none
   std::uint64_t start = 0;  // ELF virtual address
   std::uint64_t size = 0;
+  bool is_stub = false;  // a jump through the linkage table to `name`
+
+  // As the linker knows it (see demangle.hpp); "puts@plt" of a stub.
+  [[nodiscard]] std::string linker_name() const { return std::string(name) + (is_stub ? "@plt" : ""); }
 };
 
-// The function symbols of one ELF file, compact and sorted. An address is named only by a symbol that covers
-// it: padding, stripped code and data get no name rather than a neighbour's. Names stay in the file, whose
-// image must outlive this: those of a browser take more than 100 MB.
-class SymbolTable {
- public:
-  SymbolTable() = default;
-
-  // Fails with `exhausted` when the table is larger than the limit.
-  static Result<SymbolTable> build(const ElfFile& file, const ReadLimits& limits = {});
-
-  [[nodiscard]] std::optional<Symbol> find(std::uint64_t elf_address) const;
-  [[nodiscard]] std::size_t size() const { return pieces_.size(); }
-  [[nodiscard]] bool empty() const { return pieces_.empty(); }
-  [[nodiscard]] std::size_t memory_bytes() const {
-    return names_.capacity() + pieces_.capacity() * sizeof(Piece);
-  }
-
- private:
-  // Code from `start` on that belongs to one symbol. Symbols that overlap are cut into disjoint pieces when
-  // the table is built, so that a search is one bisection whatever the file says.
-  struct Piece {
-    std::uint64_t start = 0;
-    std::uint32_t size = 0;
-    std::uint32_t symbol_offset = 0;  // how far behind the symbol's start the piece begins
-    std::uint32_t symbol_size : 31 = 0;
-    std::uint32_t is_name_in_file : 1 = 0;
-    std::uint32_t name = 0;  // offset into file_names_, or into names_, zero-terminated
-  };
-
-  std::vector<Piece> pieces_;
-  std::span<const std::byte> file_names_;
-  std::string names_;  // that no string table has: "puts@plt"
-};
+// The function symbol that covers each of these addresses, which are sorted. Padding, stripped code and data
+// get no name rather than a neighbour's.
+//
+// A large program has a million symbols and 100 MB of names, and a period asks for some hundred addresses: so
+// the entries are read once, in their order, names only of those that cover an address, and nothing is kept.
+// Fails with `exhausted` when the table is larger than the limit.
+[[nodiscard]] Result<std::vector<Symbol>> find_symbols(const ElfFile& file,
+                                                       std::span<const std::uint64_t> addresses,
+                                                       const ReadLimits& limits = {});
 
 }  // namespace ddprof

@@ -8,12 +8,15 @@
 #include <link.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "base/mapped_region.hpp"
 #include "base/unique_fd.hpp"
@@ -91,21 +94,56 @@ std::string make_elf(const std::vector<TestSymbol>& symbols, std::uint32_t table
   return bytes;
 }
 
-SymbolTable table_of(const std::vector<TestSymbol>& symbols, std::uint32_t table_type = SHT_SYMTAB) {
-  static std::deque<std::string> images;  // where the names are
-  const std::string& bytes = images.emplace_back(make_elf(symbols, table_type));
-  const Result<ElfFile> file = ElfFile::parse(std::as_bytes(std::span(bytes)));
-  EXPECT_TRUE(file.ok());
-  return SymbolTable::build(*file).value();
+// What is found for some addresses.
+class Found {
+ public:
+  Found(const ElfFile& file, std::vector<std::uint64_t> addresses) : addresses_(std::move(addresses)) {
+    std::sort(addresses_.begin(), addresses_.end());
+    symbols_ = find_symbols(file, addresses_).value();
+  }
+
+  [[nodiscard]] std::optional<Symbol> find(std::uint64_t address) const {
+    const auto at = std::lower_bound(addresses_.begin(), addresses_.end(), address);
+    EXPECT_TRUE(at != addresses_.end() && *at == address) << "was not asked for";
+    const Symbol& symbol = symbols_[static_cast<std::size_t>(at - addresses_.begin())];
+    return symbol.name.empty() ? std::nullopt : std::optional(symbol);
+  }
+  [[nodiscard]] bool empty() const {
+    return std::all_of(symbols_.begin(), symbols_.end(),
+                       [](const Symbol& symbol) { return symbol.name.empty(); });
+  }
+
+ private:
+  std::vector<std::uint64_t> addresses_;
+  std::vector<Symbol> symbols_;
+};
+
+// Of the whole code, and some around it.
+std::vector<std::uint64_t> all_code() {
+  std::vector<std::uint64_t> addresses;
+  for (std::uint64_t address = 0xf00; address < 0x2100; ++address) addresses.push_back(address);
+  for (std::uint64_t address = 0x9000; address < 0x9020; ++address) addresses.push_back(address);
+  return addresses;
 }
 
-std::string name_at(const SymbolTable& table, std::uint64_t address) {
-  const std::optional<Symbol> symbol = table.find(address);
-  return symbol ? std::string(symbol->name) : "";
+const ElfFile& elf_of(const std::vector<TestSymbol>& symbols, std::uint32_t table_type = SHT_SYMTAB) {
+  static std::deque<std::string> images;
+  static std::deque<ElfFile> files;
+  const std::string& bytes = images.emplace_back(make_elf(symbols, table_type));
+  return files.emplace_back(ElfFile::parse(std::as_bytes(std::span(bytes))).value());
+}
+
+Found table_of(const std::vector<TestSymbol>& symbols, std::uint32_t table_type = SHT_SYMTAB) {
+  return {elf_of(symbols, table_type), all_code()};
+}
+
+std::string name_at(const Found& found, std::uint64_t address) {
+  const std::optional<Symbol> symbol = found.find(address);
+  return symbol ? symbol->linker_name() : "";
 }
 
 TEST(SymbolTable, NamesOnlyWhatASymbolCovers) {
-  const SymbolTable table = table_of({{"one", 0x1000, 0x10}, {"two", 0x1020, 0x10}});
+  const Found table = table_of({{"one", 0x1000, 0x10}, {"two", 0x1020, 0x10}});
   EXPECT_EQ(name_at(table, 0xfff), "");
   EXPECT_EQ(name_at(table, 0x1000), "one");
   EXPECT_EQ(name_at(table, 0x100f), "one");
@@ -115,11 +153,11 @@ TEST(SymbolTable, NamesOnlyWhatASymbolCovers) {
 }
 
 TEST(SymbolTable, LeavesOutDataUndefinedAndAbsoluteSymbols) {
-  const SymbolTable table = table_of({{"data", 0x9000, 8, STT_OBJECT, STB_GLOBAL, 2},
-                                      {"function_in_data", 0x9010, 8, STT_FUNC, STB_GLOBAL, 2},
-                                      {"object_in_code", 0x1000, 8, STT_OBJECT},
-                                      {"undefined", 0, 0, STT_FUNC, STB_GLOBAL, SHN_UNDEF},
-                                      {"absolute", 0x1010, 8, STT_FUNC, STB_GLOBAL, SHN_ABS}});
+  const Found table = table_of({{"data", 0x9000, 8, STT_OBJECT, STB_GLOBAL, 2},
+                                {"function_in_data", 0x9010, 8, STT_FUNC, STB_GLOBAL, 2},
+                                {"object_in_code", 0x1000, 8, STT_OBJECT},
+                                {"undefined", 0, 0, STT_FUNC, STB_GLOBAL, SHN_UNDEF},
+                                {"absolute", 0x1010, 8, STT_FUNC, STB_GLOBAL, SHN_ABS}});
   EXPECT_TRUE(table.empty());
 }
 
@@ -133,10 +171,10 @@ TEST(SymbolTable, PrefersTheNameThatOthersLinkAgainst) {
 }
 
 TEST(SymbolTable, GivesAnUnsizedSymbolTheRoomUpToTheNext) {
-  const SymbolTable table = table_of({{"assembly", 0x1000, 0, STT_NOTYPE, STB_LOCAL},
-                                      {"sized", 0x1100, 0x40},
-                                      {"label_inside", 0x1120, 0, STT_NOTYPE, STB_LOCAL},
-                                      {"last", 0x1f00, 0}});
+  const Found table = table_of({{"assembly", 0x1000, 0, STT_NOTYPE, STB_LOCAL},
+                                {"sized", 0x1100, 0x40},
+                                {"label_inside", 0x1120, 0, STT_NOTYPE, STB_LOCAL},
+                                {"last", 0x1f00, 0}});
   EXPECT_EQ(name_at(table, 0x10ff), "assembly");
   EXPECT_EQ(name_at(table, 0x1130), "sized");
   EXPECT_EQ(name_at(table, 0x1140), "");
@@ -150,7 +188,7 @@ TEST(SymbolTable, DoesNotStretchUnsizedSymbolsOfStrippedFiles) {
 }
 
 TEST(SymbolTable, IgnoresLabelsOfToolsAndSizesBeyondTheSection) {
-  const SymbolTable table = table_of(
+  const Found table = table_of(
       {{"$x", 0x1000, 0, STT_NOTYPE}, {".annobin_a", 0x1004, 0, STT_NOTYPE}, {"long", 0x1ff0, 0x100}});
   EXPECT_EQ(name_at(table, 0x1000), "");
   EXPECT_EQ(name_at(table, 0x1fff), "long");
@@ -158,7 +196,7 @@ TEST(SymbolTable, IgnoresLabelsOfToolsAndSizesBeyondTheSection) {
 }
 
 TEST(SymbolTable, GivesOverlappingCodeToTheInnermostSymbol) {
-  const SymbolTable table =
+  const Found table =
       table_of({{"outer", 0x1000, 0x100}, {"inner", 0x1040, 0x10}, {"crossing", 0x10f0, 0x20}});
   EXPECT_EQ(name_at(table, 0x103f), "outer");
   EXPECT_EQ(name_at(table, 0x1040), "inner");
@@ -171,18 +209,44 @@ TEST(SymbolTable, GivesOverlappingCodeToTheInnermostSymbol) {
   EXPECT_EQ(outer->size, 0x100U);
 }
 
+// One address at a time, the same symbols are found: those that were not asked for bound them all the same.
+TEST(SymbolTable, AnAddressHasTheSameSymbolWithoutTheOthers) {
+  const std::vector<TestSymbol> symbols = {{"outer", 0x1000, 0x100},
+                                           {"inner", 0x1040, 0x10},
+                                           {"crossing", 0x10f0, 0x20},
+                                           {"label", 0x1048, 0, STT_NOTYPE, STB_LOCAL},
+                                           {"open", 0x1200, 0, STT_NOTYPE, STB_LOCAL},
+                                           {"open_alias", 0x1200, 0, STT_NOTYPE},
+                                           {"late", 0x1280, 0x10},
+                                           {"open_late", 0x12a0, 0, STT_NOTYPE},
+                                           {"last", 0x1f00, 0, STT_NOTYPE}};
+  const ElfFile& file = elf_of(symbols);
+  const Found together = table_of(symbols);
+  for (const std::uint64_t address : all_code()) {
+    const auto one = Found(file, {address}).find(address);
+    const auto other = together.find(address);
+    ASSERT_EQ(one.has_value(), other.has_value()) << address;
+    if (!one) continue;
+    ASSERT_EQ(one->name, other->name) << address;
+    ASSERT_EQ(one->start, other->start) << address;
+    ASSERT_EQ(one->size, other->size) << address;
+  }
+  EXPECT_EQ(together.find(0x1210)->size, 0x80U);
+  EXPECT_EQ(name_at(together, 0x1210), "open_alias");
+}
+
 TEST(SymbolTable, ASymbolBehindTheCodeIsNone) {
   EXPECT_TRUE(table_of({{"behind", 0x2000, 0x10}, {"before", 0xfff, 0x10}}).empty());
 }
 
 TEST(SymbolTable, AnUnsizedSymbolMayBeginWhereASizedOneEnds) {
-  const SymbolTable table = table_of({{"sized", 0x1000, 0x10}, {"open", 0x1010, 0, STT_NOTYPE}});
+  const Found table = table_of({{"sized", 0x1000, 0x10}, {"open", 0x1010, 0, STT_NOTYPE}});
   EXPECT_EQ(name_at(table, 0x100f), "sized");
   EXPECT_EQ(name_at(table, 0x1010), "open");
 }
 
 TEST(SymbolTable, UnsizedAliasesShareTheRoomUpToTheNext) {
-  const SymbolTable table =
+  const Found table =
       table_of({{"b", 0x1000, 0, STT_NOTYPE}, {"a", 0x1000, 0, STT_NOTYPE}, {"next", 0x1020, 0, STT_NOTYPE}});
   EXPECT_EQ(name_at(table, 0x101f), "a");
   EXPECT_EQ(name_at(table, 0x1020), "next");
@@ -206,7 +270,7 @@ TEST(SymbolTable, ASymbolOfAnUnknownSectionIsCodeWhereTheSegmentIs) {
   append(bytes, Elf64_Phdr{PT_NOTE, PF_R | PF_X, 0, 0x7000, 0x7000, 0, 0x1000, 1});
   const Result<ElfFile> file = ElfFile::parse(std::as_bytes(std::span(bytes)));
   ASSERT_TRUE(file.ok());
-  const SymbolTable table = SymbolTable::build(*file).value();
+  const Found table(*file, {0x5008, 0x6008, 0x7008, 0x5028});
   EXPECT_EQ(name_at(table, 0x5008), "code");
   EXPECT_EQ(name_at(table, 0x6008), "");
   EXPECT_EQ(name_at(table, 0x7008), "");
@@ -221,9 +285,9 @@ class OwnSymbols : public testing::Test {
     Result<MappedRegion> region = MappedRegion::map_file(file.get());
     ASSERT_TRUE(region.ok());
     region_ = std::move(*region);
-    const Result<ElfFile> elf = ElfFile::parse(region_.bytes());
+    auto elf = ElfFile::parse(region_.bytes());
     ASSERT_TRUE(elf.ok());
-    table_ = SymbolTable::build(*elf).value();
+    elf_ = *std::move(elf);
   }
 
   // The address of running code as its file has it.
@@ -240,12 +304,12 @@ class OwnSymbols : public testing::Test {
   }
 
   MappedRegion region_;
-  SymbolTable table_;
+  std::optional<ElfFile> elf_;
 };
 
 TEST_F(OwnSymbols, NamesItsOwnFunctions) {
   const std::uint64_t start = elf_address(&ddprof_symbol_test_function);
-  const std::optional<Symbol> symbol = table_.find(start + 1);
+  const std::optional<Symbol> symbol = Found(*elf_, {start + 1}).find(start + 1);
   ASSERT_TRUE(symbol);
   EXPECT_EQ(symbol->name, "ddprof_symbol_test_function");
   EXPECT_EQ(symbol->start, start);
@@ -254,9 +318,10 @@ TEST_F(OwnSymbols, NamesItsOwnFunctions) {
 
 TEST_F(OwnSymbols, EndsHandWrittenAssemblyAtTheNextSymbol) {
   const std::uint64_t start = elf_address(&ddprof_symbol_test_unsized);
-  EXPECT_EQ(name_at(table_, start), "ddprof_symbol_test_unsized");
-  EXPECT_EQ(name_at(table_, start + 2), "ddprof_symbol_test_unsized");
-  EXPECT_EQ(name_at(table_, start + 3), "ddprof_symbol_test_after");
+  const Found table(*elf_, {start, start + 2, start + 3});
+  EXPECT_EQ(name_at(table, start), "ddprof_symbol_test_unsized");
+  EXPECT_EQ(name_at(table, start + 2), "ddprof_symbol_test_unsized");
+  EXPECT_EQ(name_at(table, start + 3), "ddprof_symbol_test_after");
 }
 
 struct ClosePipe {
@@ -268,9 +333,10 @@ TEST_F(OwnSymbols, AgreesWithNmOnEverySizedFunction) {
   const std::string program = std::string("/proc/") + std::to_string(getpid()) + "/exe";
   const std::unique_ptr<std::FILE, ClosePipe> nm(popen(("nm --defined-only -S " + program).c_str(), "r"));
   ASSERT_TRUE(nm);
-  const auto code = ElfFile::parse(region_.bytes())->find_section(".text");
+  const auto code = elf_->find_section(".text");
   ASSERT_TRUE(code);
-  std::size_t checked = 0;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> functions;  // start and last byte
+  std::vector<std::uint64_t> addresses;
   char line[65536];
   while (std::fgets(line, sizeof line, nm.get()) != nullptr) {
     unsigned long long start = 0, size = 0;
@@ -278,23 +344,26 @@ TEST_F(OwnSymbols, AgreesWithNmOnEverySizedFunction) {
     if (std::sscanf(line, "%llx %llx %c", &start, &size, &type) != 3 || std::strchr("tTwWi", type) == nullptr)
       continue;
     if (start - code->vaddr >= code->size) continue;  // "weak" may also be a thread's variable
-    const std::optional<Symbol> symbol = table_.find(start);
-    ASSERT_TRUE(symbol) << line;
-    EXPECT_EQ(symbol->start, start) << line;
-    EXPECT_TRUE(table_.find(start + size - 1)) << line;
-    ++checked;
+    functions.emplace_back(start, start + size - 1);
+    addresses.insert(addresses.end(), {start, start + size - 1});
   }
-  EXPECT_GT(checked, 100U);
-  EXPECT_EQ(name_at(table_, elf_address(&ddprof_symbol_test_function)), "ddprof_symbol_test_function");
+  const Found table(*elf_, addresses);
+  for (const auto& [start, last] : functions) {
+    ASSERT_TRUE(table.find(start)) << start;
+    EXPECT_EQ(table.find(start)->start, start);
+    EXPECT_TRUE(table.find(last)) << last;
+  }
+  EXPECT_GT(functions.size(), 100U);
+  EXPECT_EQ(name_at(table, elf_address(&ddprof_symbol_test_function)), "ddprof_symbol_test_function");
 }
 
 TEST_F(OwnSymbols, NamesLinkageTableStubs) {
   std::size_t stubs = 0;
-  const Result<ElfFile> elf = ElfFile::parse(region_.bytes());
   for (const char* name : {".plt", ".plt.sec"}) {
-    const auto section = elf->find_section(name);
+    const auto section = elf_->find_section(name);
     for (std::uint64_t at = 0; section && at < section->size; at += 16) {
-      stubs += name_at(table_, section->vaddr + at).ends_with("@plt") ? 1 : 0;
+      const Found one(*elf_, {section->vaddr + at});
+      stubs += name_at(one, section->vaddr + at).ends_with("@plt") ? 1 : 0;
     }
   }
   // libc and libstdc++ are shared, so this program calls through many stubs.
@@ -309,24 +378,60 @@ TEST(SymbolTable, NamesStubsOfFunctionsThatAreChosenAtRunTime) {
   const Result<MappedRegion> region = MappedRegion::map_file(fd.get());
   ASSERT_TRUE(region.ok());
   const ElfFile elf = ElfFile::parse(region->bytes()).value();
-  const SymbolTable table = SymbolTable::build(elf).value();
   const auto stubs = elf.find_section(".plt");
   if (!stubs) GTEST_SKIP() << info.dli_fname << " has no linkage table";
+  std::vector<std::uint64_t> addresses;
+  for (std::uint64_t at = 0; at < stubs->size; at += 16) addresses.push_back(stubs->vaddr + at);
+  const Found table(elf, addresses);
   std::set<std::string> names;
-  for (std::uint64_t at = 0; at < stubs->size; at += 16) names.insert(name_at(table, stubs->vaddr + at));
+  for (const std::uint64_t address : addresses) names.insert(name_at(table, address));
   EXPECT_TRUE(names.contains("strnlen@plt") || names.contains("strchr@plt") || names.contains("memcpy@plt"));
+}
+
+// Stubs of a library find their slots by ebx, those of a program by the address itself.
+TEST(SymbolTable, NamesStubsOfI386) {
+  const std::string folder = DDPROF_SOURCE_DIR "/tests/fuzz/";
+  const auto names_of = [&](const std::string& path) {
+    const UniqueFd fd(::open((folder + path).c_str(), O_RDONLY | O_CLOEXEC));
+    const MappedRegion region = MappedRegion::map_file(fd.get()).value();
+    const ElfFile elf = ElfFile::parse(region.bytes()).value();
+    const auto stubs = elf.find_section(".plt");
+    std::vector<std::uint64_t> addresses;
+    for (std::uint64_t at = 16; at < stubs->size; at += 16) addresses.push_back(stubs->vaddr + at);
+    const std::size_t stub_count = addresses.size();
+    std::vector<std::string> functions;
+    elf.for_each_symbol(SymbolTableKind::symtab, [&](const ElfSymbol& symbol) {
+      if (symbol.type != STT_FUNC || symbol.size == 0) return;
+      addresses.push_back(symbol.value);
+      functions.emplace_back(symbol.name);
+    });
+    const Found table(elf, addresses);
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const std::string name = name_at(table, addresses[i]);
+      if (i < stub_count)
+        names.push_back(name);
+      else
+        EXPECT_EQ(name, functions[i - stub_count]);
+    }
+    return names;
+  };
+  EXPECT_EQ(names_of("elf_file_fuzz/i386_library"), (std::vector<std::string>{"twice@plt", "imported@plt"}));
+  EXPECT_EQ(names_of("symbol_table_fuzz/i386_program"), (std::vector<std::string>{"twice@plt"}));
 }
 
 TEST(SymbolTable, RefusesMoreSymbolsThanMemoryHolds) {
   const std::vector<TestSymbol> symbols(20000, {"function", 0x1000, 0x10});
-  const std::string bytes = make_elf(symbols, SHT_SYMTAB);
-  const auto file = ElfFile::parse(std::as_bytes(std::span(bytes)));
-  EXPECT_EQ(SymbolTable::build(*file, {std::uint64_t{1} << 20U}).error().code, ErrorCode::exhausted);
-  EXPECT_TRUE(SymbolTable::build(*file).ok());
+  const ElfFile& file = elf_of(symbols);
+  const std::vector<std::uint64_t> address = {0x1008};
+  EXPECT_EQ(find_symbols(file, address, {std::uint64_t{1} << 20U}).error().code, ErrorCode::exhausted);
+  EXPECT_TRUE(find_symbols(file, address).ok());
+  const std::vector<std::uint64_t> elsewhere = {0x1800};
+  EXPECT_TRUE(find_symbols(file, elsewhere, {std::uint64_t{1} << 20U}).ok()) << "none of them is kept";
 }
 
 TEST(SymbolTable, CutsNamesThatDoNotEnd) {
-  const SymbolTable table = table_of({{std::string(10000, 'x'), 0x1000, 0x10}});
+  const Found table = table_of({{std::string(10000, 'x'), 0x1000, 0x10}});
   EXPECT_EQ(name_at(table, 0x1000).size(), ElfFile::kMaxSymbolNameBytes);
 }
 

@@ -1,4 +1,4 @@
-// Arbitrary bytes as .eh_frame and .debug_frame of an otherwise sane file, for both architectures. The first
+// Arbitrary bytes as .eh_frame and .debug_frame of an otherwise sane file, for all architectures. The first
 // byte chooses where one section ends and the other begins.
 #include <cstdlib>
 
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t split = (size - 1) * data[0] / 255;
   CfiBytes sections[2];
   for (std::size_t i = 1; i < size; ++i) sections[i - 1 < split ? 0 : 1].u8(data[i]);
-  for (const std::uint16_t machine : {EM_X86_64, EM_AARCH64}) {
+  for (const std::uint16_t machine : {EM_X86_64, EM_AARCH64, EM_386}) {
     const TestElf elf(sections[0], sections[1], machine, 0x1000, 0x1000000);
     RuleDictionary dictionary;
     const UnwindTable table = compile_unwind_table(*ElfFile::parse(elf.bytes()), dictionary);

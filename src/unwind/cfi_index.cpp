@@ -118,18 +118,62 @@ void CfiIndex::collect_fdes(const CodeRanges& code, UnwindTableCounters& counter
   while (const auto record = read_cfi_record(section_, offset)) {
     offset = record->next_offset;
     rest_point_among_many();
-    if (record->kind != CfiRecord::Kind::fde) continue;
-    const auto fde = read_entry(*record);
-    if (!fde) {
-      ++counters.bad_entries;
-    } else if (fde->begin == fde->end) {
-      continue;  // a function of no bytes
-    } else if (!code.contains(fde->begin)) {
-      ++counters.stray_entries;
-    } else {
-      keys_.push_back((fde->begin - base_) << 32 | record->offset);
-    }
+    if (record->kind == CfiRecord::Kind::fde) add_fde(*record, code, counters);
   }
+}
+
+void CfiIndex::add_fde(const CfiRecord& record, const CodeRanges& code, UnwindTableCounters& counters) {
+  const auto fde = read_entry(record);
+  if (!fde) {
+    ++counters.bad_entries;
+  } else if (fde->begin == fde->end) {
+    return;  // a function of no bytes
+  } else if (!code.contains(fde->begin)) {
+    ++counters.stray_entries;
+  } else {
+    keys_.push_back((fde->begin - base_) << 32 | record.offset);
+  }
+}
+
+CfiIndex::CfiIndex(const CfiSection& section, const EhFrameTable& table, std::uint64_t begin,
+                   std::uint64_t end, const CodeRanges& code, UnwindTableCounters& counters)
+    : section_(section), base_(code.begin()) {
+  if (section_.data.size() > std::numeric_limits<std::uint32_t>::max()) return;
+  // Records do not overlap, but a table may say so: many times what half a MiB of code has.
+  std::size_t bytes_left = std::size_t{4} << 20U;
+  for (std::size_t entry = table.find(begin).value_or(0); entry < table.size() && table.begin_of(entry) < end;
+       ++entry) {
+    const auto record = read_cfi_record(section_, table.record_of(entry) - section_.vaddr);
+    constexpr std::uint64_t kLeast = 16;  // it takes time to find that there is none
+    const std::size_t bytes = record ? std::max(record->next_offset - record->offset, kLeast) : kLeast;
+    if (bytes > bytes_left) {
+      ++counters.unread;
+      break;
+    }
+    bytes_left -= bytes;
+    if (!record || record->kind != CfiRecord::Kind::fde || !add_cie(record->cie_offset))
+      ++counters.bad_entries;
+    else
+      add_fde(*record, code, counters);
+  }
+  sort_by_upper_half(keys_);
+}
+
+// Files have a handful of them.
+bool CfiIndex::add_cie(std::uint64_t offset) {
+  constexpr std::size_t kMaxCies = 1024;
+  if (find_cie(offset) != nullptr) return true;
+  const auto record = read_cfi_record(section_, offset);
+  if (!record || record->kind != CfiRecord::Kind::cie || cies_.size() >= kMaxCies) return false;
+  auto cie = read_cie(section_, *record);
+  CfiProgram program;
+  if (!cie || !program.run_cie_program(section_, *cie)) return false;
+  const auto place =
+      std::lower_bound(cies_.begin(), cies_.end(), offset,
+                       [](const Cie& known, std::uint64_t wanted) { return known.offset < wanted; });
+  cies_.insert(place, *cie);
+  last_cie_ = nullptr;  // they have moved
+  return true;
 }
 
 const Cie* CfiIndex::find_cie(std::uint64_t offset) const {

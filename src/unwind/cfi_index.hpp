@@ -8,6 +8,7 @@
 
 #include "elf/elf_file.hpp"
 #include "unwind/cfi_reader.hpp"
+#include "unwind/eh_frame_table.hpp"
 #include "unwind/unwind_table.hpp"
 
 namespace ddprof {
@@ -42,6 +43,9 @@ class CfiIndex {
  public:
   CfiIndex(const CfiSection& section, const CodeRanges& code, UnwindTableCounters& counters,
            const ReadLimits& limits = {});
+  // Those of the table alone that cover [begin, end).
+  CfiIndex(const CfiSection& section, const EhFrameTable& table, std::uint64_t begin, std::uint64_t end,
+           const CodeRanges& code, UnwindTableCounters& counters);
   CfiIndex(const CfiIndex&) = delete;  // its FDEs point to its CIEs
   CfiIndex& operator=(const CfiIndex&) = delete;
 
@@ -57,6 +61,8 @@ class CfiIndex {
  private:
   void collect_cies(UnwindTableCounters& counters, std::size_t max_cies);
   void collect_fdes(const CodeRanges& code, UnwindTableCounters& counters);
+  void add_fde(const CfiRecord& record, const CodeRanges& code, UnwindTableCounters& counters);
+  bool add_cie(std::uint64_t offset);
   [[nodiscard]] const Cie* find_cie(std::uint64_t offset) const;
   [[nodiscard]] std::optional<Fde> read_entry(const CfiRecord& record) const;
 

@@ -22,11 +22,16 @@ std::uint64_t read_signed(ByteCursor& cursor) {
   return static_cast<std::uint64_t>(std::int64_t{cursor.read<T>()});
 }
 
-std::uint64_t read_pointer_format(std::uint8_t encoding, ByteCursor& cursor) {
+std::uint8_t address_bytes(const CfiSection& section) {
+  return static_cast<std::uint8_t>(word_bytes(section.architecture));
+}
+
+std::uint64_t read_pointer_format(const CfiSection& section, std::uint8_t encoding, ByteCursor& cursor) {
   switch (encoding & kFormatMask) {
     case 0x00:
-    case 0x04:
     case 0x08:  // DW_EH_PE_signed: as wide as an address
+      return cursor.word(address_bytes(section));
+    case 0x04:
     case 0x0c:
       return cursor.read<std::uint64_t>();
     case 0x01:
@@ -87,21 +92,24 @@ std::uint64_t read_encoded_pointer(const CfiSection& section, std::uint8_t encod
     return 0;
   }
   if (encoding == kAligned) {
-    const std::uint64_t misaligned = address_of(section, cursor) % sizeof(std::uint64_t);
-    if (misaligned != 0) static_cast<void>(cursor.take(sizeof(std::uint64_t) - misaligned));
-    return cursor.read<std::uint64_t>();
+    const std::uint8_t size = address_bytes(section);
+    const std::uint64_t misaligned = address_of(section, cursor) % size;
+    if (misaligned != 0) static_cast<void>(cursor.take(size - misaligned));
+    return cursor.word(size);
   }
   const std::uint64_t here = address_of(section, cursor);
-  const std::uint64_t value = read_pointer_format(encoding, cursor);
+  const std::uint64_t value = read_pointer_format(section, encoding, cursor);
+  // Sums of 32-bit addresses wrap there.
+  const std::uint64_t mask = section.architecture == Architecture::i386 ? 0xffffffffU : ~std::uint64_t{0};
   switch (encoding & kApplicationMask) {
     case 0x00:
-      return value;
+      return value & mask;
     case 0x10:
-      return value + here;
+      return (value + here) & mask;
     case 0x20:
-      return value + section.text_base;
+      return (value + section.text_base) & mask;
     case 0x30:
-      return value + section.data_base;
+      return (value + section.data_base) & mask;
     default:
       cursor.fail();
       return 0;
@@ -138,9 +146,9 @@ std::optional<Cie> read_cie(const CfiSection& section, const CfiRecord& record) 
   if (version != 1 && version != 3 && version != 4) return std::nullopt;
   const std::string_view augmentation = cursor.string();
   if (version == 4) {
-    const std::uint8_t address_bytes = cursor.u8();
+    const std::uint8_t declared_bytes = cursor.u8();
     const std::uint8_t segment_selector_bytes = cursor.u8();
-    if (address_bytes != sizeof(std::uint64_t) || segment_selector_bytes != 0) return std::nullopt;
+    if (declared_bytes != address_bytes(section) || segment_selector_bytes != 0) return std::nullopt;
   }
   cie.code_alignment = cursor.uleb();
   cie.data_alignment = cursor.sleb();
@@ -162,7 +170,7 @@ std::optional<Fde> read_fde(const CfiSection& section, const CfiRecord& record, 
   ByteCursor cursor(record.body);
   Fde fde{.cie = &cie};
   fde.begin = read_encoded_pointer(section, cie.pointer_encoding, cursor);
-  const std::uint64_t size = read_pointer_format(cie.pointer_encoding, cursor);
+  const std::uint64_t size = read_pointer_format(section, cie.pointer_encoding, cursor);
   fde.end = fde.begin + size;
   if (fde.end < fde.begin) return std::nullopt;
   if (cie.has_augmentation_data) static_cast<void>(cursor.take(cursor.uleb()));

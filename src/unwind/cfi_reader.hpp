@@ -17,7 +17,15 @@ struct CfiRegisterNumbers {
   std::uint64_t return_address;  // the usual column of the return address; a CIE may name another
 };
 constexpr CfiRegisterNumbers cfi_registers(Architecture architecture) {
-  return architecture == Architecture::x86_64 ? CfiRegisterNumbers{7, 6, 16} : CfiRegisterNumbers{31, 29, 30};
+  switch (architecture) {
+    case Architecture::x86_64:
+      return {7, 6, 16};
+    case Architecture::i386:
+      return {4, 5, 8};
+    case Architecture::aarch64:
+      break;
+  }
+  return {31, 29, 30};
 }
 
 // Where the caller's value of a register is (DWARF 5, section 6.4.1).

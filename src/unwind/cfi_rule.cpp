@@ -33,9 +33,11 @@ struct CfiAddress {
 [[nodiscard]] std::optional<CfiAddress> simplify_cfi_expression(std::span<const std::byte> expression,
                                                                 bool cfa_is_pushed);
 
-// The expression that linkers write for the x86-64 .plt: rsp + 8 + (((rip & 15) >= threshold) << 3).
+// The expression that linkers write for the .plt of x86-64: rsp + 8 + (((rip & 15) >= threshold) << 3), and
+// for that of i386: esp + 4 + (((eip & 15) >= threshold) << 2).
 // Returns the threshold: 11 for the old stub, 10 for others.
-[[nodiscard]] std::optional<std::uint8_t> match_plt_expression(std::span<const std::byte> expression);
+[[nodiscard]] std::optional<std::uint8_t> match_plt_expression(std::span<const std::byte> expression,
+                                                               Architecture architecture);
 
 namespace {
 
@@ -159,16 +161,19 @@ std::optional<CfiAddress> simplify_cfi_expression(std::span<const std::byte> exp
   return Simplifier(expression, cfa_is_pushed).run();
 }
 
-std::optional<std::uint8_t> match_plt_expression(std::span<const std::byte> expression) {
-  constexpr CfiAddress kStackPlus8{.base_register = 7, .inner = 8};
-  constexpr CfiAddress kInstructionPointer{.base_register = 16};
+std::optional<std::uint8_t> match_plt_expression(std::span<const std::byte> expression,
+                                                 Architecture architecture) {
+  const CfiRegisterNumbers registers = cfi_registers(architecture);
+  const std::size_t word = word_bytes(architecture);
+  const CfiAddress stack_plus_word{.base_register = registers.sp, .inner = static_cast<std::int64_t>(word)};
+  const CfiAddress instruction_pointer{.base_register = registers.return_address};
   ByteCursor cursor(expression);
-  if (read_register(cursor.u8(), cursor) != kStackPlus8) return std::nullopt;
-  if (read_register(cursor.u8(), cursor) != kInstructionPointer) return std::nullopt;
+  if (read_register(cursor.u8(), cursor) != stack_plus_word) return std::nullopt;
+  if (read_register(cursor.u8(), cursor) != instruction_pointer) return std::nullopt;
   if (!next_is_constant(cursor, 15) || cursor.u8() != DW_OP_and) return std::nullopt;
   const auto threshold = read_constant(cursor.u8(), cursor);
   if (!threshold || *threshold < 0 || *threshold > 16 || cursor.u8() != DW_OP_ge) return std::nullopt;
-  if (!next_is_constant(cursor, 3) || cursor.u8() != DW_OP_shl || cursor.u8() != DW_OP_plus)
+  if (!next_is_constant(cursor, word == 8 ? 3 : 2) || cursor.u8() != DW_OP_shl || cursor.u8() != DW_OP_plus)
     return std::nullopt;
   if (cursor.failed() || !cursor.at_end()) return std::nullopt;
   return static_cast<std::uint8_t>(*threshold);
@@ -215,8 +220,8 @@ std::optional<CfaPart> resolve_cfa(const CfaRule& cfa, Architecture architecture
     if (address->is_dereferenced) return dereferenced_cfa(*address, registers);
     return register_cfa(address->base_register, address->inner, registers);
   }
-  if (architecture != Architecture::x86_64) return std::nullopt;
-  const auto threshold = match_plt_expression(cfa.expression);
+  if (architecture == Architecture::aarch64) return std::nullopt;
+  const auto threshold = match_plt_expression(cfa.expression, architecture);
   if (!threshold) return std::nullopt;
   return CfaPart{DDPROF_CFA_PLT, *threshold};
 }
@@ -294,14 +299,14 @@ std::optional<RulePart> resolve_fp(const Slot& slot) {
 // A rule has one offset for the frame pointer and the return address: the two must share it.
 std::optional<RulePart> add_saved_return_address(RulePart part, std::int64_t offset,
                                                  Architecture architecture) {
-  constexpr std::int64_t kWord = 8;
-  if (offset == -kWord && architecture == Architecture::x86_64) return part;
-  if (part.fp == DDPROF_FP_AT_CFA && part.offset + kWord == offset) {
+  const auto word = static_cast<std::int64_t>(word_bytes(architecture));
+  if (offset == -word && architecture != Architecture::aarch64) return part;
+  if (part.fp == DDPROF_FP_AT_CFA && part.offset + word == offset) {
     part.ra = DDPROF_RA_AFTER_FP;
   } else if (part.fp == DDPROF_FP_SAME) {
     part.ra = DDPROF_RA_AT_FP_OFFSET;
     part.offset = offset;
-  } else if (offset != -kWord) {
+  } else if (offset != -word) {
     return std::nullopt;
   }
   return part;

@@ -38,6 +38,12 @@ class CfiRuleTest : public testing::Test {
     state_.cfa.register_number = 31;
     state_.return_address = {};
   }
+  void make_i386() {
+    architecture_ = Architecture::i386;
+    cie_.return_register = 8;
+    state_.cfa.register_number = 4;
+    state_.return_address.value = -4;
+  }
   [[nodiscard]] ddprof_unwind_rule rule() const { return to_unwind_rule(state_, cie_, architecture_); }
   void expect_cfa(unsigned cfa, std::int32_t offset) const {
     EXPECT_EQ(rule().cfa, cfa);
@@ -70,6 +76,35 @@ TEST_F(CfiRuleTest, TheUsualRows) {
   state_.cfa.register_number = 6;  // below the frame pointer there may be anything
   expect_cfa(DDPROF_CFA_FP, 64);
   expect_saved(DDPROF_FP_AT_CFA, DDPROF_RA_AT_CFA_MINUS_8, -72);
+}
+
+TEST_F(CfiRuleTest, RowsOfI386HaveItsNumbersAndWords) {
+  make_i386();
+  expect_cfa(DDPROF_CFA_SP, 64);
+  expect_saved(DDPROF_FP_SAME, DDPROF_RA_AT_CFA_MINUS_8, 0);
+  state_.fp = {.kind = RegisterKind::at_cfa, .value = -8};
+  state_.cfa.register_number = 5;
+  expect_cfa(DDPROF_CFA_FP, 64);
+  expect_saved(DDPROF_FP_AT_CFA, DDPROF_RA_AT_CFA_MINUS_8, -8);
+  state_.cfa.register_number = 6;  // esi, not the frame pointer of x86-64
+  expect_cfa(DDPROF_CFA_REGISTER + 6, 64);
+  state_.return_address.value = -8;
+  state_.fp = {};
+  expect_saved(DDPROF_FP_SAME, DDPROF_RA_AT_FP_OFFSET, -8);
+  state_.return_address.value = -4;
+  // A frame that was aligned: CFA = *(ebp - 4), ebp at ebp.
+  const Expression cfa = {DW_OP_breg5, 0x7c, DW_OP_deref};
+  const Expression fp = {DW_OP_breg5, 0};
+  state_.fp = {.kind = RegisterKind::at_expression, .expression = fp.bytes()};
+  EXPECT_TRUE(is_supported(cfa));
+  expect_cfa(DDPROF_CFA_DEREF_FP, 0xfffc);
+  expect_saved(DDPROF_FP_AT_FP, DDPROF_RA_AT_CFA_MINUS_8, 0);
+  // The .plt that ld makes: esp + 4 + ((eip & 15) >= 11) * 4. That of x86-64 is none of i386.
+  state_.fp = {};
+  EXPECT_TRUE(is_supported({DW_OP_breg4, 4, DW_OP_breg8, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge,
+                            DW_OP_lit2, DW_OP_shl, DW_OP_plus}));
+  EXPECT_FALSE(is_supported({DW_OP_breg7, 8, DW_OP_breg16, 0, DW_OP_lit15, DW_OP_and, DW_OP_lit11, DW_OP_ge,
+                             DW_OP_lit3, DW_OP_shl, DW_OP_plus}));
 }
 
 TEST_F(CfiRuleTest, ReturnAddressesElsewhere) {

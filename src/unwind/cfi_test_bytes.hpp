@@ -126,71 +126,85 @@ class TestElf {
   TestElf(const CfiBytes& eh_frame, const CfiBytes& debug_frame, std::uint16_t machine = EM_X86_64,
           std::uint64_t code_begin = 0x1000, std::uint64_t code_size = 0x80000000,
           const CfiBytes& go_table = {}, const CfiBytes& eh_frame_hdr = {}) {
+    if (machine == EM_386)
+      build<Elf32_Ehdr, Elf32_Phdr, Elf32_Shdr>(ELFCLASS32, eh_frame, debug_frame, machine, code_begin,
+                                                code_size, go_table, eh_frame_hdr);
+    else
+      build<Elf64_Ehdr, Elf64_Phdr, Elf64_Shdr>(ELFCLASS64, eh_frame, debug_frame, machine, code_begin,
+                                                code_size, go_table, eh_frame_hdr);
+  }
+
+  [[nodiscard]] std::span<const std::byte> bytes() const { return image_; }
+
+ private:
+  template <typename Header, typename Segment, typename Section>
+  void build(unsigned char elf_class, const CfiBytes& eh_frame, const CfiBytes& debug_frame,
+             std::uint16_t machine, std::uint64_t code_begin, std::uint64_t code_size,
+             const CfiBytes& go_table, const CfiBytes& eh_frame_hdr) {
     constexpr char names[] = "\0.eh_frame\0.debug_frame\0.names\0.gopclntab";
-    const std::size_t hdr_at = sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr);
+    const std::size_t hdr_at = sizeof(Header) + 2 * sizeof(Segment);
     const std::size_t eh_at = hdr_at + eh_frame_hdr.size();
     const std::size_t debug_at = eh_at + eh_frame.size();
     const std::size_t go_at = debug_at + debug_frame.size();
     const std::size_t names_at = go_at + go_table.size();
     const std::size_t sections_at = names_at + sizeof names;
-    Elf64_Ehdr header{};
+    using Size = decltype(Section::sh_size);
+    Header header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_CLASS] = elf_class;
     header.e_ident[EI_DATA] = ELFDATA2LSB;
     header.e_ident[EI_VERSION] = EV_CURRENT;
     header.e_type = ET_DYN;
     header.e_machine = machine;
     header.e_version = EV_CURRENT;
     header.e_phoff = sizeof header;
-    header.e_shoff = sections_at;
+    header.e_shoff = static_cast<Size>(sections_at);
     header.e_ehsize = sizeof header;
-    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phentsize = sizeof(Segment);
     header.e_phnum = 2;
-    header.e_shentsize = sizeof(Elf64_Shdr);
+    header.e_shentsize = sizeof(Section);
     header.e_shnum = 5;
     header.e_shstrndx = 3;
-    Elf64_Phdr segment{};
+    Segment segment{};
     segment.p_type = PT_LOAD;
     segment.p_flags = PF_R | PF_X;
-    segment.p_vaddr = code_begin;
-    segment.p_memsz = code_size;
+    segment.p_vaddr = static_cast<Size>(code_begin);
+    segment.p_memsz = static_cast<Size>(code_size);
     add(&header, sizeof header);
     add(&segment, sizeof segment);
     segment = {};
     segment.p_type = PT_GNU_EH_FRAME;
-    segment.p_offset = hdr_at;
+    segment.p_offset = static_cast<Size>(hdr_at);
     segment.p_vaddr = kHeaderAddress;
-    segment.p_filesz = eh_frame_hdr.size();
+    segment.p_filesz = static_cast<Size>(eh_frame_hdr.size());
     add(&segment, sizeof segment);
     add(eh_frame_hdr.bytes().data(), eh_frame_hdr.size());
     add(eh_frame.bytes().data(), eh_frame.size());
     add(debug_frame.bytes().data(), debug_frame.size());
     add(go_table.bytes().data(), go_table.size());
     add(names, sizeof names);
-    add_section(0, SHT_NULL, 0, 0, 0, 0);
-    add_section(1, SHT_PROGBITS, SHF_ALLOC, kEhFrameAddress, eh_at, eh_frame.size());
-    add_section(11, SHT_PROGBITS, 0, 0, debug_at, debug_frame.size());
-    add_section(24, SHT_STRTAB, 0, 0, names_at, sizeof names);
-    add_section(31, SHT_PROGBITS, SHF_ALLOC, 0x200000, go_at, go_table.size());
+    add_section<Section>(0, SHT_NULL, 0, 0, 0, 0);
+    add_section<Section>(1, SHT_PROGBITS, SHF_ALLOC, kEhFrameAddress, eh_at, eh_frame.size());
+    add_section<Section>(11, SHT_PROGBITS, 0, 0, debug_at, debug_frame.size());
+    add_section<Section>(24, SHT_STRTAB, 0, 0, names_at, sizeof names);
+    add_section<Section>(31, SHT_PROGBITS, SHF_ALLOC, 0x200000, go_at, go_table.size());
   }
-
-  [[nodiscard]] std::span<const std::byte> bytes() const { return image_; }
-
- private:
   void add(const void* data, std::size_t size) {
     if (size == 0) return;
     const auto* first = static_cast<const std::byte*>(data);
     image_.insert(image_.end(), first, first + size);
   }
+  template <typename Section>
   void add_section(std::uint32_t name, std::uint32_t type, std::uint64_t flags, std::uint64_t address,
                    std::size_t offset, std::size_t size) {
-    Elf64_Shdr section{};
+    using Size = decltype(Section::sh_size);
+    Section section{};
     section.sh_name = name;
     section.sh_type = type;
-    section.sh_flags = flags;
-    section.sh_addr = address;
-    section.sh_offset = offset;
-    section.sh_size = size;
+    section.sh_flags = static_cast<Size>(flags);
+    section.sh_addr = static_cast<Size>(address);
+    section.sh_offset = static_cast<Size>(offset);
+    section.sh_size = static_cast<Size>(size);
     add(&section, sizeof section);
   }
 

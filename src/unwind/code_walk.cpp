@@ -98,7 +98,8 @@ void CodeWalk::State::forget_below(const Value& stack_pointer) {
 
 void CodeWalk::start(const CodeBytes& code, const NoReturnFunctions* no_return) {
   const bool is_same = code.begin == code_.begin && code.bytes.data() == code_.bytes.data() &&
-                       code.bytes.size() == code_.bytes.size() && no_return == no_return_;
+                       code.bytes.size() == code_.bytes.size() && code.version == code_.version &&
+                       no_return == no_return_;
   if (is_same) return;
   code_ = code;
   no_return_ = no_return;
@@ -264,6 +265,11 @@ void CodeWalk::follow(std::uint64_t pc, State& state) {
         break;
       case Flow::branch: {
         apply(*instruction, state);
+        if (is_skipping_ && target > next && compared == kNoRegister) {
+          branch_to(next, state);
+          pc = target;
+          continue;
+        }
         branch_to(target, state);
         // A loop that touches the stack page by page until the stack pointer has reached a limit.
         if (compared != kNoRegister && state.registers[compared].is_known())
@@ -458,7 +464,20 @@ CodeRow CodeWalk::find_caller(std::uint64_t return_address) {
   return row;
 }
 
+// What comes next is followed first, and where that takes too long, what lies behind forward jumps: they lead
+// over the bodies of loops, which are thousands of instructions in kernels for matrices.
 CodeRow CodeWalk::find(std::uint64_t pc) {
+  is_skipping_ = false;
+  CodeRow row = find_in_order(pc);
+  if (row.outcome != CodeRow::Outcome::too_long || pending_.empty()) return row;
+  const unsigned before = row.instructions;
+  is_skipping_ = true;
+  row = find_in_order(pc);
+  row.instructions += before;
+  return row;
+}
+
+CodeRow CodeWalk::find_in_order(std::uint64_t pc) {
   pending_.clear();
   returns_found_.clear();
   visited_.clear();

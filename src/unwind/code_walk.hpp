@@ -19,10 +19,19 @@ namespace ddprof {
 struct CodeBytes {
   std::uint64_t begin = 0;
   std::span<const std::byte> bytes;
+  std::uint64_t version =
+      0;  // of code that changes while it runs: no other bytes have the same; 0: of a file
 
   [[nodiscard]] std::span<const std::byte> at(std::uint64_t address) const {
     const std::uint64_t offset = address - begin;
     return offset < bytes.size() ? bytes.subspan(offset) : std::span<const std::byte>{};
+  }
+  // Up to `count` bytes that end just before the address.
+  [[nodiscard]] std::span<const std::byte> before(std::uint64_t address, std::size_t count) const {
+    const std::uint64_t offset = address - begin;
+    if (offset > bytes.size()) return {};
+    const std::uint64_t first = offset > count ? offset - count : 0;
+    return bytes.subspan(first, offset - first);
   }
 };
 
@@ -149,6 +158,7 @@ class CodeWalk {
     [[nodiscard]] const Value& fp() const { return registers[x86_64::kRbp]; }
   };
 
+  [[nodiscard]] CodeRow find_in_order(std::uint64_t pc);
   void follow(std::uint64_t pc, State& state);
   void apply(const x86_64::Instruction& instruction, State& state);
   [[nodiscard]] static bool is_in_frame(const Value& value, const Value& sp);
@@ -171,6 +181,7 @@ class CodeWalk {
   absl::flat_hash_map<std::uint64_t, bool> may_return_;  // by function and depth
 
   // Of the walk at hand.
+  bool is_skipping_ = false;  // forward jumps come first
   std::vector<Path> pending_;
   std::vector<Return> returns_found_;
   AddressSet visited_;

@@ -202,6 +202,20 @@ TEST(CodeWalk, StopsWhenItTakesTooLong) {
   expect_code_rule(walk.find(kSnippetStart + 20), DDPROF_CFA_SP, 8);
 }
 
+// push %rbx; jle behind a body that is longer than a walk; pop %rbx; ret
+TEST(CodeWalk, SkipsWhatIsTooLong) {
+  const std::uint32_t length = CodeWalk::kMaxInstructions + 10;
+  std::vector<std::byte> bytes = {std::byte{0x53}, std::byte{0x0f}, std::byte{0x8e}};
+  for (unsigned shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<std::byte>(length >> shift));
+  bytes.resize(bytes.size() + length, std::byte{0x90});
+  bytes.insert(bytes.end(), {std::byte{0x5b}, std::byte{0xc3}});
+  CodeWalk walk;
+  walk.start({kSnippetStart, bytes});
+  const CodeRow row = walk.find(kSnippetStart + 1);
+  expect_code_rule(row, DDPROF_CFA_SP, 16);
+  EXPECT_LT(row.instructions, CodeWalk::kMaxInstructions + 300);
+}
+
 TEST(CodeWalk, GoesThroughTailCalls) {
   // pop %rbx; jmp to a function that returns
   expect_code_rule((Snippet{kPushRbx, kPopRbx, {0xeb, 0x02}, kUd2, kPushRbp, kPopRbp, kReturn}).row(1),

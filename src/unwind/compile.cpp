@@ -70,7 +70,7 @@ class Compiler {
  public:
   Compiler(const GoFunctions* go, const CfiIndex& eh_frame, const CfiIndex& debug_frame,
            const CodeRanges& code, RuleDictionary& dictionary, const ReadLimits& limits,
-           UnwindTableCounters counters)
+           UnwindTableCounters counters, std::size_t expected_rows)
       : go_(go),
         eh_frame_(eh_frame),
         debug_frame_(debug_frame),
@@ -79,9 +79,8 @@ class Compiler {
         code_begin_(code.begin()),
         code_end_(code.end()),
         covered_until_(first_address()),
-        expected_rows_((eh_frame.section().data.size() + debug_frame.section().data.size()) / kBytesPerRow),
-        max_rows_(max_rows(expected_rows_, limits)),
-        builder_(covered_until_, code_end_ - covered_until_, expected_rows_, max_rows_) {}
+        max_rows_(max_rows(expected_rows, limits)),
+        builder_(covered_until_, code_end_ - covered_until_, expected_rows, max_rows_) {}
 
   UnwindTable run() && {
     std::size_t eh = 0;
@@ -122,7 +121,7 @@ class Compiler {
   [[nodiscard]] std::size_t go_count() const { return go_ != nullptr ? go_->size() : 0; }
 
   // Where the runtime moves to another stack, what lies above is another function's; for this stack it is the
-  // root, as it is for the runtime's own walk.
+  // root. Two functions come back, and the walk may go on with who called them.
   void add_go_function(std::size_t index) {
     const auto function = go_->function(index);
     if (!function || function->begin < std::max(covered_until_, code_begin_) || function->end > code_end_) {
@@ -130,11 +129,12 @@ class Compiler {
       return;
     }
     if (function->begin > covered_until_) builder_.add(covered_until_, RuleIndex::gap);
+    builder_.begin_function(function->begin);
     covered_until_ = function->end;
     counters_.covered_bytes += function->end - function->begin;
     if (function->is_outermost || function->moves_stack) {
       ddprof_unwind_rule root{};
-      root.cfa = DDPROF_CFA_END;
+      root.cfa = function->keeps_frame_pointer ? DDPROF_CFA_GO_SWITCH : DDPROF_CFA_END;
       builder_.add(function->begin, dictionary_.intern(root));
       return;
     }
@@ -160,6 +160,7 @@ class Compiler {
       fde->end = limit;
     }
     if (fde->begin > covered_until_) builder_.add(covered_until_, RuleIndex::gap);
+    builder_.begin_function(fde->begin);
     add_rows(index.section(), *fde);
     covered_until_ = fde->end;
     counters_.covered_bytes += fde->end - fde->begin;
@@ -187,7 +188,6 @@ class Compiler {
   std::uint64_t code_begin_;
   std::uint64_t code_end_;
   std::uint64_t covered_until_;
-  std::size_t expected_rows_;
   std::size_t max_rows_;
   UnwindTableBuilder builder_;
   CfiProgram program_;
@@ -205,11 +205,47 @@ UnwindTable compile_unwind_table(const ElfFile& file, RuleDictionary& dictionary
   const CfiIndex eh_frame(eh_frame_of(file, limits, counters), code, counters, limits);
   const CfiIndex debug_frame(debug_frame_of(file, storage, limits, counters), code, counters, limits);
   const std::optional<GoFunctions> go = GoFunctions::find(file);
+  const std::size_t expected_rows =
+      (eh_frame.section().data.size() + debug_frame.section().data.size()) / kBytesPerRow;
   UnwindTable table =
-      Compiler(go ? &*go : nullptr, eh_frame, debug_frame, code, dictionary, limits, counters).run();
+      Compiler(go ? &*go : nullptr, eh_frame, debug_frame, code, dictionary, limits, counters, expected_rows)
+          .run();
   const bool is_covered = table.counters().covered_bytes >= code.bytes() / 8 * 7;
-  if (!is_covered) table.set_no_return(NoReturnFunctions::find(file));
+  // For code that is followed instruction by instruction.
+  if (!is_covered && !file.is_32_bit()) table.set_no_return(NoReturnFunctions::find(file));
   return table;
+}
+
+std::optional<WindowCompiler> WindowCompiler::of(const ElfFile& file, std::size_t large_bytes) {
+  const auto eh_frame = file.find_eh_frame();
+  if (!eh_frame || eh_frame->data.size() < large_bytes) return std::nullopt;
+  const CodeRanges code(file.segments());
+  const EhFrameTable table(file);
+  const auto debug_frame = file.find_section(".debug_frame");
+  const bool is_all = !debug_frame || debug_frame->data.empty();
+  if (code.empty() || table.empty() || !is_all || GoFunctions::find(file)) return std::nullopt;
+  return WindowCompiler(file, code, table);
+}
+
+std::optional<std::size_t> WindowCompiler::window_of(std::uint64_t elf_address) const {
+  if (elf_address < code_.begin() || elf_address >= code_.end()) return std::nullopt;
+  return (elf_address - code_.begin()) / kWindowBytes;
+}
+
+std::size_t WindowCompiler::size() const {
+  return (code_.end() - code_.begin() + kWindowBytes - 1) / kWindowBytes;
+}
+
+UnwindTable WindowCompiler::compile(std::size_t window, RuleDictionary& dictionary,
+                                    const ReadLimits& limits) const {
+  constexpr std::size_t kRowsPerEntry = 8;
+  const std::uint64_t begin = code_.begin() + window * kWindowBytes;
+  const std::uint64_t end = std::min(begin + kWindowBytes, code_.end());
+  UnwindTableCounters counters;
+  const CfiIndex entries(section_, table_, begin, end, code_, counters);
+  const CfiIndex none(CfiSection{}, code_, counters, limits);
+  return Compiler(nullptr, entries, none, code_, dictionary, limits, counters, entries.size() * kRowsPerEntry)
+      .run();
 }
 
 namespace {
@@ -259,6 +295,7 @@ class GeneratedCompiler {
     }
     // What lies between is not known, and must not have the rule of what lies before.
     if (begin > covered_until_) builder_.add(covered_until_, RuleIndex::gap);
+    builder_.begin_function(begin);
     std::uint64_t known_until = fde->begin;
     program_.start(index.section(), *fde);
     while (program_.next() && program_.row_begin() + piece.moved_by < piece.end) {

@@ -17,8 +17,11 @@ class GoTable {
  public:
   explicit GoTable(std::uint32_t magic = kGo118) : magic_(magic) {}
 
-  void add(std::uint8_t flags, const CfiBytes& stack_sizes) {
+  void add(std::uint8_t flags, const CfiBytes& stack_sizes, std::string_view name = "") {
     flags_.push_back(flags);
+    names_.push_back(static_cast<std::uint32_t>(name_bytes_.size()));
+    for (const char letter : name) name_bytes_.u8(static_cast<unsigned char>(letter));
+    name_bytes_.u8(0);
     offsets_.push_back(static_cast<std::uint32_t>(sequences_.size()));
     sequences_.append(stack_sizes);
   }
@@ -31,15 +34,16 @@ class GoTable {
     for (std::size_t i = 0; i < count; ++i) {
       table.u32(static_cast<std::uint32_t>(i * 0x100))
           .u32(static_cast<std::uint32_t>(entries + descriptions.size()));
-      for (int skipped = 0; skipped < 4; ++skipped) descriptions.u32(0);
-      descriptions.u32(offsets_[i]);
+      descriptions.u32(0).u32(names_[i]).u32(0).u32(0).u32(offsets_[i]);
       for (int skipped = 0; skipped < (magic_ == kGo120 ? 5 : 4); ++skipped) descriptions.u32(0);
       descriptions.u8(0).u8(flags_[i]).u16(0);
     }
     table.u32(static_cast<std::uint32_t>(count * 0x100)).append(descriptions);
     CfiBytes all;
-    all.u32(magic_).u16(0).u8(1).u8(8).u64(count).u64(0).u64(kGoCode).u64(0).u64(0).u64(0);
-    all.u64(kHeaderBytes).u64(kHeaderBytes + sequences_.size()).append(sequences_).append(table);
+    const std::size_t sequences = kHeaderBytes + name_bytes_.size();
+    all.u32(magic_).u16(0).u8(1).u8(8).u64(count).u64(0).u64(kGoCode).u64(kHeaderBytes).u64(0).u64(0);
+    all.u64(sequences).u64(sequences + sequences_.size()).append(name_bytes_).append(sequences_);
+    all.append(table);
     return all;
   }
 
@@ -47,6 +51,8 @@ class GoTable {
   std::uint32_t magic_;
   std::vector<std::uint8_t> flags_;
   std::vector<std::uint32_t> offsets_;
+  std::vector<std::uint32_t> names_;
+  CfiBytes name_bytes_;
   CfiBytes sequences_ = {0xff};  // offset 0 means none
 };
 
@@ -97,6 +103,18 @@ TEST_P(CompileGo, EndsWhereTheRuntimeMovesToAnotherStackAndAtOutermostFunctions)
   EXPECT_EQ(rule_at(go, kGoCode + 0x10).cfa, DDPROF_CFA_END);
   EXPECT_EQ(rule_at(go, kGoCode + 0x110).cfa, DDPROF_CFA_END);
   EXPECT_EQ(rule_at(go, kGoCode + 0x210).cfa, DDPROF_CFA_SP);
+}
+
+TEST_P(CompileGo, GoesOnWhereTheRuntimeKeepsTheFramePointerOfWhoAsked) {
+  GoTable go(GetParam());
+  go.add(2, usual_function(), "runtime.systemstack");
+  go.add(2, usual_function(), "runtime.asmcgocall.abi0");
+  go.add(2, usual_function(), "runtime.systemstack_switch");
+  go.add(0, usual_function(), "runtime.systemstack");
+  EXPECT_EQ(rule_at(go, kGoCode + 0x10).cfa, DDPROF_CFA_GO_SWITCH);
+  EXPECT_EQ(rule_at(go, kGoCode + 0x110).cfa, DDPROF_CFA_GO_SWITCH);
+  EXPECT_EQ(rule_at(go, kGoCode + 0x210).cfa, DDPROF_CFA_END);
+  EXPECT_EQ(rule_at(go, kGoCode + 0x310).cfa, DDPROF_CFA_SP);
 }
 
 TEST_P(CompileGo, LeavesAGapWhereASequenceEndsEarly) {

@@ -1,9 +1,12 @@
 #include "unwind/compile.hpp"
 
 #include <dwarf.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/mapped_region.hpp"
+#include "base/unique_fd.hpp"
 #include "unwind/cfi_test_bytes.hpp"
 
 // Beside the C struct, where GoogleTest looks for them.
@@ -42,6 +45,13 @@ EhFrame::CieOptions aarch64_cie() {
           .code_alignment = 4,
           .return_register = 30,
           .instructions = {DW_CFA_def_cfa, 31, 0}};
+}
+
+EhFrame::CieOptions i386_cie() {
+  return {.augmentation = "zR",
+          .data_alignment = -4,
+          .return_register = 8,
+          .instructions = {DW_CFA_def_cfa, 4, 4, DW_CFA_offset | 8, 1}};
 }
 
 // The table of a hand-made file, with rules by address.
@@ -392,6 +402,26 @@ TEST(Compile, SurvivesARememberStateBombAndAnUnpairedRestore) {
   EXPECT_EQ(one_function({DW_CFA_restore_state}).table.counters().bad_entries, 1U);
 }
 
+// Absolute pointers of 4 bytes, and those relative to their own address, which wrap.
+TEST(Compile, ReadsTheCfiOfI386) {
+  EhFrame frames;
+  const CfiBytes pushes = {DW_CFA_advance_loc | 1, DW_CFA_def_cfa_offset, 8, DW_CFA_offset | 5, 2};
+  frames.add_fde_with_pointers(frames.add_cie(i386_cie()), CfiBytes().u32(kBegin).u32(kSize), pushes);
+  auto relative = i386_cie();
+  relative.augmentation_data = {0x1b};  // DW_EH_PE_pcrel | DW_EH_PE_sdata4
+  const std::size_t cie = frames.add_cie(relative);
+  const std::uint64_t here = TestElf::kEhFrameAddress + frames.next_pointer_offset();
+  frames.add_fde_with_pointers(
+      cie, CfiBytes().u32(static_cast<std::uint32_t>(kBegin + kSize - here)).u32(kSize), pushes);
+  const Compiled compiled(frames, EM_386);
+  for (const std::uint64_t begin : {kBegin, kBegin + kSize}) {
+    EXPECT_EQ(compiled.at(begin), rule(DDPROF_CFA_SP, 4));
+    EXPECT_EQ(compiled.at(begin + 1), rule(DDPROF_CFA_SP, 8, DDPROF_FP_AT_CFA, -8));
+  }
+  EXPECT_EQ(compiled.at(kBegin + 2 * kSize), kGap);
+  EXPECT_EQ(compiled.table.counters().bad_entries, 0U);
+}
+
 TEST(Compile, ClipsFunctionsThatOverlapOrLeaveTheCode) {
   EhFrame frames;
   const std::size_t cie = frames.add_cie({});
@@ -428,6 +458,50 @@ TEST(Compile, CountsARecordThatLeavesItsSection) {
   const Compiled compiled(frames);
   EXPECT_EQ(compiled.at(kBegin), kEntry);
   EXPECT_EQ(compiled.table.counters().bad_entries, 1U);
+}
+
+// Every row of files of this machine: the C library, this program, and a large library where there is one.
+class CompileWindows : public testing::TestWithParam<const char*> {};
+
+TEST_P(CompileWindows, HaveTheRulesOfTheWholeTable) {
+  const UniqueFd fd(::open(GetParam(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) GTEST_SKIP() << GetParam() << " is not installed";
+  const MappedRegion image = MappedRegion::map_file(fd.get()).value();
+  const ElfFile file = ElfFile::parse(image.bytes()).value();
+  RuleDictionary dictionary, window_dictionary;
+  const UnwindTable whole = compile_unwind_table(file, dictionary);
+  const auto windows = WindowCompiler::of(file, 0);
+  ASSERT_TRUE(windows);
+  std::size_t checked = 0;
+  for (std::size_t number = 0; number < windows->size(); ++number) {
+    const UnwindTable window = windows->compile(number, window_dictionary);
+    for (std::size_t page = 0; page + 1 < whole.pages().size(); ++page) {
+      for (std::size_t row = whole.pages()[page]; row < whole.pages()[page + 1]; ++row) {
+        const std::uint64_t address = whole.base() + (page << whole.page_shift()) + whole.rows()[row].pc_low;
+        for (const std::uint64_t at : {address - 1, address, address + 1}) {
+          if (windows->window_of(at) != number) continue;
+          ASSERT_EQ(window_dictionary[window.find(at)], dictionary[whole.find(at)]) << std::hex << at;
+          ++checked;
+        }
+      }
+      const std::uint64_t next = whole.base() + ((page + 1) << whole.page_shift());
+      if (windows->window_of(next) > number) break;
+    }
+  }
+  EXPECT_GE(checked, whole.row_count());
+  EXPECT_FALSE(windows->window_of(whole.end() + (std::uint64_t{1} << 40U)));
+}
+
+INSTANTIATE_TEST_SUITE_P(FilesOfThisMachine, CompileWindows,
+                         testing::Values("/proc/self/exe", "/lib/x86_64-linux-gnu/libc.so.6",
+                                         "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"));
+
+TEST(CompileBySortedTable, IsForLargeFilesAlone) {
+  EhFrame frames;
+  frames.add_fde(frames.add_cie({}), kBegin, kSize, {});
+  const TestElf elf(frames.data(), CfiBytes(), EM_X86_64, 0x1000, 0x10000);
+  EXPECT_FALSE(WindowCompiler::of(*ElfFile::parse(elf.bytes()))) << "small";
+  EXPECT_FALSE(WindowCompiler::of(*ElfFile::parse(elf.bytes()), 0)) << "no sorted table";
 }
 
 TEST(CompileLimits, DoNotReadASectionThatMemoryDoesNotHold) {

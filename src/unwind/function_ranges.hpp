@@ -3,11 +3,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 
 #include "elf/elf_file.hpp"
 #include "elf/read_limits.hpp"
 #include "unwind/cfi_index.hpp"
+#include "unwind/eh_frame_table.hpp"
 
 namespace ddprof {
 
@@ -34,8 +34,7 @@ class FunctionRanges {
   [[nodiscard]] std::optional<FunctionRange> range_at(std::uint64_t offset) const;
 
   CfiSection section_;
-  std::uint64_t table_base_ = 0;  // what the numbers of the table are relative to
-  std::span<const std::byte> table_;
+  EhFrameTable table_;
   std::unique_ptr<const CfiIndex> index_;  // without a table
 };
 

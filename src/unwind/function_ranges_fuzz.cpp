@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "unwind/cfi_test_bytes.hpp"
+#include "unwind/compile.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddprof;
@@ -18,6 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (std::uint64_t address = 0x1000; address < 0x1001000; address += 0x7001) {
     const auto found = ranges.find(address);
     if (found && (address < found->begin || address >= found->end)) std::abort();
+  }
+  const auto windows = WindowCompiler::of(*file, 0);
+  RuleDictionary dictionary;
+  for (std::size_t number = 0; windows && number < windows->size(); ++number) {
+    const UnwindTable table = windows->compile(number, dictionary);
+    if (to_int(table.find(0x1000 + number * WindowCompiler::kWindowBytes)) >= dictionary.size()) std::abort();
   }
   return 0;
 }

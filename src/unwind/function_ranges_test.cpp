@@ -6,6 +6,7 @@
 #include "base/mapped_region.hpp"
 #include "base/unique_fd.hpp"
 #include "unwind/cfi_test_bytes.hpp"
+#include "unwind/compile.hpp"
 
 namespace ddprof {
 namespace {
@@ -63,6 +64,21 @@ TEST_F(FunctionRangesTest, ATableLeadsToTheFunctionThatCoversAnAddress) {
   }
 }
 
+// A table with more entries for half a MiB of code than any compiler makes.
+TEST_F(FunctionRangesTest, AWindowOfManyEntriesIsNotReadToTheEnd) {
+  for (unsigned i = 0; i < 600'000; ++i) add_to_table(0x2000, 0x40);
+  CfiBytes header{1, 0x1b, count_encoding_, table_encoding_};
+  header.u32(0).u32(count_).append(table_);
+  const TestElf elf(frames_.data(), {}, EM_X86_64, 0x1000, 0x10000, {}, header);
+  const ElfFile file = ElfFile::parse(elf.bytes()).value();
+  RuleDictionary rules;
+  const auto windows = WindowCompiler::of(file, 0);
+  ASSERT_TRUE(windows);
+  const UnwindTable table = windows->compile(0, rules);
+  EXPECT_EQ(table.counters().unread, 1U);
+  EXPECT_NE(table.find(0x1000), RuleIndex::gap) << "what was read is right";
+}
+
 TEST_F(FunctionRangesTest, AnotherKindOfTableIsNotNeeded) {
   table_encoding_ = 0x1b;
   EXPECT_EQ(range(0x1010), "1000..1040");
@@ -115,6 +131,28 @@ TEST(FunctionRanges, EveryEntryOfThisProgramIsFound) {
       EXPECT_EQ(found->end, fde->end);
     }
   }
+}
+
+TEST(FunctionRanges, TheUnwindTableOfThisProgramHasTheSame) {
+  const UniqueFd fd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const MappedRegion image = MappedRegion::map_file(fd.get()).value();
+  const ElfFile file = ElfFile::parse(image.bytes()).value();
+  RuleDictionary rules;
+  const UnwindTable table = compile_unwind_table(file, rules);
+  UnwindTableCounters counters;
+  const CfiIndex index(eh_frame_section(file), CodeRanges(file.segments()), counters);
+  std::size_t compared = 0;
+  for (std::size_t at = 0; at + 1 < index.size(); ++at) {
+    const auto fde = index.fde(at);
+    ASSERT_TRUE(fde);
+    if (fde->end - fde->begin < 2 || rules[table.find(fde->begin)].cfa == DDPROF_CFA_UNSUPPORTED) continue;
+    ++compared;
+    EXPECT_TRUE(table.is_function_with(fde->begin, fde->end - 1)) << std::hex << fde->begin;
+    EXPECT_FALSE(table.is_function_with(fde->begin, fde->end)) << std::hex << fde->begin;
+    EXPECT_FALSE(table.is_function_with(fde->begin + 1, fde->end - 1)) << std::hex << fde->begin;
+    EXPECT_FALSE(table.is_function_with(fde->begin, index.begin_of(at + 1))) << std::hex << fde->begin;
+  }
+  EXPECT_GT(compared, 100U);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Module {
   const UnwindTable* table = nullptr;  // null: no unwind information is known
   FileId file = FileId::none;          // none: anonymous, frames keep their run-time address
   std::span<const std::byte> code;     // the bytes at [start, ...), as far as they are known; may be empty
+  bool is_generated = false;           // its code and table change while the process runs
   std::uint64_t entry = 0;  // ELF address of the entry point, the root of the first thread; 0: none
 
   [[nodiscard]] bool contains(Address address) const { return address >= start && address < end; }

@@ -30,7 +30,7 @@ struct OuterFrame {
 // copied.
 //
 // clang-format off
-// A return address stays in its slot until the thread returns through it. Hence three kinds of evidence for a
+// A return address stays in its slot until the thread returns through it. Hence four kinds of evidence for a
 // frame above the end of a copy that was taken at time t:
 //
 //   at the junction       the outermost steps inside of the copy (up to eight) are still in live memory after
@@ -38,6 +38,10 @@ struct OuterFrame {
 //                         has returned through them it has not returned through anything outward of them
 //                         either: what lies there now lay there at t. (After a return the words stay until
 //                         other calls write over them, so a walk that leads nowhere is not believed.)
+//   by the call           the frame that crosses the end of the copy takes up half of it or more, so that there are few
+//                         steps at the junction, or none. Live memory has a return address in its slot, also after all
+//                         else was read, behind a direct call of the function that the frame is of, and the walk outward
+//                         found the root. (Had the thread left that frame and called on, another call would be there.)
 //   with live memory      the step was recorded from bytes read at or before t (by a copy, or by a live
 //                         read), and live memory, read after t, still gives the very same step: same slot,
 //                         return address, stack and frame pointer. This must hold for *every* outer frame up

@@ -1,6 +1,7 @@
 #include "unwind/unwind_table.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace ddprof {
 
@@ -47,12 +48,37 @@ void give_back_spare(std::vector<T>& items) {
 
 }  // namespace
 
+RuleIndex UnwindTable::find_in_window(std::uint64_t elf_address) const {
+  const UnwindTable* window = windows_->find(elf_address);
+  return window != nullptr ? window->find(elf_address) : RuleIndex::gap;
+}
+
 void UnwindTable::translate(const RuleDictionary& from, RuleDictionary& to) {
   std::vector<std::uint16_t> indices;
   indices.reserve(from.size());
   for (const ddprof_unwind_rule& rule : from.rules())
     indices.push_back(static_cast<std::uint16_t>(to.intern(rule)));
   for (ddprof_unwind_row& row : rows_) row.rule = indices[row.rule];
+}
+
+bool UnwindTable::is_function_with(std::uint64_t begin, std::uint64_t address) const {
+  constexpr std::uint64_t kMaxFunctionBytes = std::uint64_t{1} << 20;
+  const std::uint64_t first = begin - base_;
+  const std::uint64_t last = address - base_;
+  if (first > last || last >= size_ || last - first > kMaxFunctionBytes) return false;
+  const auto next = std::lower_bound(adjoining_.begin(), adjoining_.end(), first);
+  const bool adjoins = next != adjoining_.end() && *next == first;
+  if (!adjoins && first > 0 && find(begin - 1) != RuleIndex::gap) return false;
+  const auto other = adjoins ? next + 1 : next;
+  if (other != adjoining_.end() && *other <= last) return false;
+  if (find(begin) == RuleIndex::gap) return false;
+  for (std::uint64_t page = first >> page_shift_; page <= last >> page_shift_; ++page) {
+    for (std::uint32_t row = pages_[page]; row < pages_[page + 1]; ++row) {
+      const std::uint64_t offset = (page << page_shift_) + rows_[row].pc_low;
+      if (offset > first && offset <= last && RuleIndex{rows_[row].rule} == RuleIndex::gap) return false;
+    }
+  }
+  return true;
 }
 
 UnwindTableBuilder::UnwindTableBuilder(std::uint64_t base, std::uint64_t span, std::size_t expected_rows,
@@ -91,6 +117,12 @@ void UnwindTableBuilder::add(std::uint64_t elf_address, RuleIndex rule) {
   ++table_.row_count_;
   last_rule_ = rule;
   next_offset_ = offset + 1;
+}
+
+void UnwindTableBuilder::begin_function(std::uint64_t elf_address) {
+  const std::uint64_t offset = elf_address - table_.base_;
+  if (last_rule_ != RuleIndex::gap && offset < span_ && offset >= next_offset_)
+    table_.adjoining_.push_back(static_cast<std::uint32_t>(offset));
 }
 
 // In place: every output position is at or before the input that it comes from.
@@ -134,8 +166,11 @@ UnwindTable UnwindTableBuilder::finish(std::uint64_t end_address, const UnwindTa
   table_.pages_.push_back(static_cast<std::uint32_t>(table_.rows_.size()));
   const unsigned shift = page_shift_for(table_.size_, table_.row_count_);
   if (shift > table_.page_shift_) coarsen(shift);
+  static std::atomic<std::uint64_t> last_id{0};
+  table_.id_ = ++last_id;
   give_back_spare(table_.rows_);
   give_back_spare(table_.pages_);
+  give_back_spare(table_.adjoining_);
   return std::move(table_);
 }
 

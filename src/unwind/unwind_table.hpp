@@ -2,6 +2,7 @@
 
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +31,14 @@ class RuleDictionary {
 
   // What follows is of another file. No file may take more than a quarter of the room that is left, so that
   // none of them can fill it; what processes write while they run gets nothing of the second half.
-  void start_file() { limit_ = rules_.size() + (DDPROF_MAX_UNWIND_RULES - rules_.size() + 3) / 4; }
+  void start_file() { continue_file(room_for_file()); }
+  [[nodiscard]] std::size_t room_for_file() const {
+    return (DDPROF_MAX_UNWIND_RULES - rules_.size() + 3) / 4;
+  }
+  // What follows is of a file that may add so many more.
+  void continue_file(std::size_t room) {
+    limit_ = std::min<std::size_t>(rules_.size() + room, DDPROF_MAX_UNWIND_RULES);
+  }
   void start_generated_code() { limit_ = DDPROF_MAX_UNWIND_RULES / 2; }
 
   // The index of this rule; RuleIndex::unsupported (and one more refusal) when the dictionary is full, for
@@ -81,6 +89,16 @@ struct UnwindTableCounters {
   std::uint64_t unread = 0;  // sections, CIEs and rows that were left out: more than one file may take
 };
 
+class UnwindTable;
+
+// Parts of a table that is too large to be compiled in whole: made when they are first asked for.
+class TableWindows {
+ public:
+  virtual ~TableWindows() = default;
+  // The one with this address; null when there is none, or not yet.
+  virtual const UnwindTable* find(std::uint64_t elf_address) = 0;
+};
+
 // The CFI of one ELF file as a sorted, paged array of rules (layout: wire/unwind_table.h). Immutable; made by
 // compile_unwind_table() or, in tests, by an UnwindTableBuilder.
 class UnwindTable {
@@ -92,7 +110,7 @@ class UnwindTable {
   // The rule that governs an address as written in the ELF file; RuleIndex::gap outside of the table.
   [[nodiscard]] RuleIndex find(std::uint64_t elf_address) const {
     const std::uint64_t offset = elf_address - base_;
-    if (offset >= size_) return RuleIndex::gap;
+    if (offset >= size_) return windows_ == nullptr ? RuleIndex::gap : find_in_window(elf_address);
     const std::uint64_t page = offset >> page_shift_;
     const auto low = static_cast<std::uint32_t>(offset & ((std::uint64_t{1} << page_shift_) - 1));
     const ddprof_unwind_row* row = rows_.data() + pages_[page];
@@ -107,7 +125,13 @@ class UnwindTable {
     return RuleIndex{row->rule};
   }
 
+  // Whether the function that begins at `begin` has code at `address`, both as written in the ELF file. Parts
+  // that the compiler moved away from the rest (".cold") do not count as its code.
+  [[nodiscard]] bool is_function_with(std::uint64_t begin, std::uint64_t address) const;
+
   [[nodiscard]] bool empty() const { return size_ == 0; }
+  // No other table that was compiled has it; 0 for an empty one.
+  [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] std::uint64_t base() const { return base_; }
   [[nodiscard]] std::uint64_t end() const { return base_ + size_; }
   [[nodiscard]] unsigned page_shift() const { return page_shift_; }
@@ -120,7 +144,7 @@ class UnwindTable {
   // Memory that the rows and their index take.
   [[nodiscard]] std::size_t bytes() const {
     return rows_.size() * sizeof(ddprof_unwind_row) + pages_.size() * sizeof(std::uint32_t) +
-           no_return_.bytes();
+           adjoining_.size() * sizeof(std::uint32_t) + no_return_.bytes();
   }
   [[nodiscard]] const UnwindTableCounters& counters() const { return counters_; }
 
@@ -128,20 +152,29 @@ class UnwindTable {
   [[nodiscard]] const NoReturnFunctions& no_return() const { return no_return_; }
   void set_no_return(NoReturnFunctions functions) { no_return_ = std::move(functions); }
 
+  // Of an empty table: who has its rows. Must outlive it.
+  void set_windows(TableWindows* windows) { windows_ = windows; }
+
   // From a dictionary of its own to one that it shares. Rules for which that has no room become unsupported.
   void translate(const RuleDictionary& from, RuleDictionary& to);
 
  private:
   friend class UnwindTableBuilder;
 
+  [[nodiscard]] RuleIndex find_in_window(std::uint64_t elf_address) const;
+
+  std::uint64_t id_ = 0;
   std::uint64_t base_ = 0;
   std::uint64_t size_ = 0;
   unsigned page_shift_ = 10;
   std::vector<std::uint32_t> pages_;
   std::vector<ddprof_unwind_row> rows_;
+  // Offsets of functions right behind another one, without padding, of which no row tells: one in 16.
+  std::vector<std::uint32_t> adjoining_;
   std::size_t row_count_ = 0;
   UnwindTableCounters counters_;
   NoReturnFunctions no_return_;
+  TableWindows* windows_ = nullptr;
 };
 
 // Rows in, in address order, straight into the final layout; the page size is settled at the end.
@@ -160,6 +193,8 @@ class UnwindTableBuilder {
   // From `elf_address` on, until the next row, `rule` governs; before the first row there is a gap. Addresses
   // go up. Dropped: a row with the rule of the one before, and one out of order or out of the span.
   void add(std::uint64_t elf_address, RuleIndex rule);
+  // The next row is the first of a function. What came before it has ended, with a gap if there is room.
+  void begin_function(std::uint64_t elf_address);
 
   // The last row ends at `end_address`.
   [[nodiscard]] UnwindTable finish(std::uint64_t end_address, const UnwindTableCounters& counters) &&;

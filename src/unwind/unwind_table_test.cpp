@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <map>
 #include <random>
+#include <utility>
 
 namespace ddprof {
 
@@ -143,6 +145,32 @@ TEST(UnwindTable, IsTheSameHoweverManyRowsTooManyWereExpected) {
   EXPECT_EQ(exact.table.page_shift(), large.table.page_shift());
   EXPECT_EQ(exact.table.bytes(), large.table.bytes());
   EXPECT_EQ(exact.table.row_count(), large.table.row_count());
+}
+
+TEST(UnwindTable, KnowsWhereFunctionsBegin) {
+  UnwindTableBuilder builder(0x1000, 0x10000, 4);
+  const auto add = [&](std::uint64_t begin, std::initializer_list<int> rules) {
+    builder.begin_function(begin);
+    for (std::uint64_t address = begin; const int rule : rules)
+      builder.add(std::exchange(address, address + 8), static_cast<RuleIndex>(rule));
+  };
+  add(0x1000, {2, 3, 2});
+  add(0x1020, {2, 3});  // right behind, with the rule before it
+  builder.add(0x1038, RuleIndex::gap);
+  add(0x1040, {2, 3, 2});
+  builder.add(0x9000, RuleIndex::gap);
+  const UnwindTable table = std::move(builder).finish(0x9000, {});
+  for (const auto& [begin, end] : {std::pair(0x1000U, 0x1020U), {0x1020U, 0x1038U}, {0x1040U, 0x9000U}}) {
+    EXPECT_TRUE(table.is_function_with(begin, begin));
+    EXPECT_TRUE(table.is_function_with(begin, end - 1));
+    EXPECT_FALSE(table.is_function_with(begin, end));
+    EXPECT_FALSE(table.is_function_with(begin, begin - 1));
+    EXPECT_FALSE(table.is_function_with(begin + 8, begin + 9)) << "not its first address";
+  }
+  EXPECT_FALSE(table.is_function_with(0x1000, 0x1041));
+  EXPECT_FALSE(table.is_function_with(0x1038, 0x1039));
+  EXPECT_FALSE(table.is_function_with(0xfff, 0x1000));
+  EXPECT_FALSE(UnwindTable().is_function_with(0, 0));
 }
 
 TEST(UnwindTable, IgnoresRowsOutOfOrderOrOutOfItsSpan) {

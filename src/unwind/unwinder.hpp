@@ -33,6 +33,13 @@ class MemoryReader {
   // The moment of the reads, on the clock of StackCopy::taken_at.
   [[nodiscard]] virtual Nanoseconds now() const = 0;
 
+  // Code around an address of a module whose code no file holds, at its run-time addresses, as it was a
+  // moment ago; empty: it is not known. Valid until the next stack. `is_doubted`: what was known has led
+  // nowhere, and may have been overwritten.
+  virtual CodeBytes read_code(const Module& /*module*/, Address /*address*/, bool /*is_doubted*/) {
+    return {};
+  }
+
  protected:
   MemoryReader() = default;
   MemoryReader(const MemoryReader&) = default;
@@ -45,6 +52,7 @@ struct StackCopy {
   std::span<const std::byte> bytes;
   bool is_truncated = false;  // as large as was asked for: the stack goes on above it for sure
   Nanoseconds taken_at{};     // on the clock of MemoryReader::now(); only deep stacks need it
+  bool is_32_bit = false;     // of i386 code: words have 4 bytes
 };
 
 struct Stack {
@@ -53,6 +61,7 @@ struct Stack {
   FileId stop_file = FileId::none;   // where unwinding stopped, for reasons other than complete
   std::size_t frames_from_code = 0;  // how many of the frames were left by a rule made from instructions
   std::size_t outer_frames = 0;      // how many of the frames come from memory above the copy
+  bool is_late = false;              // the goroutine that it was to go on with has moved on meanwhile
   std::size_t inner_frames = 0;      // those before a gap: there were more than are kept; 0: no gap
 
   void clear();  // keeps its memory
@@ -81,6 +90,7 @@ class Unwinder {
               MemoryReader* live, Stack& out);
 
  private:
+  template <typename Word>
   friend class UnwindWalk;
 
   // What is known about a code address.
@@ -93,31 +103,37 @@ class Unwinder {
   };
   static constexpr unsigned kCacheBits = 11;  // 64 KiB
 
-  const Location* find(std::uint64_t address, const ModuleMap& modules) {
+  const Location* find(std::uint64_t address, const ModuleMap& modules, bool is_32_bit) {
     const std::uint32_t generation = modules.generation();
     const std::uint64_t key = (address ^ (std::uint64_t{generation} << 40)) * 0x9e3779b97f4a7c15U;
     Location& slot = cache_[key >> (64 - kCacheBits)];
     if (slot.address == address && slot.generation == generation) return &slot;
-    return look_up(address, modules, slot);
+    return look_up(address, modules, slot, is_32_bit);
   }
-  // From the instructions; made once for an address of a file.
-  const CodeRow& code_row(const Module& module, std::uint64_t pc, bool is_return_address);
+  // From the instructions, which are at run-time addresses; made once for an address of a file, or of a
+  // version of generated code.
+  const CodeRow& code_row(const Module& module, const CodeBytes& code, std::uint64_t pc,
+                          bool is_return_address);
   struct CodeRegister {
     ddprof_unwind_rule rule{};  // of the frame; a gap: nothing is known
     RegisterPlace place;
   };
-  const CodeRegister& code_register(const Module& module, std::uint64_t pc, bool is_return_address,
-                                    unsigned number);
-  CodeRow walk_code(const Module& module, std::uint64_t address, bool is_return_address);
-  const Location* look_up(std::uint64_t address, const ModuleMap& modules, Location& slot) const;
+  const CodeRegister& code_register(const Module& module, const CodeBytes& code, std::uint64_t pc,
+                                    bool is_return_address, unsigned number);
+  CodeRow walk_code(const Module& module, const CodeBytes& code, std::uint64_t address,
+                    bool is_return_address);
+  const Location* look_up(std::uint64_t address, const ModuleMap& modules, Location& slot,
+                          bool is_32_bit) const;
 
   const RuleDictionary& rules_;
   Architecture architecture_;
   std::uint64_t code_address_mask_;
   std::vector<Location> cache_;  // direct-mapped by address and generation
   CodeWalk code_walk_;
-  absl::flat_hash_map<std::pair<FileId, std::uint64_t>, CodeRow> code_rows_;  // by file and twice the address
-  absl::flat_hash_map<std::pair<FileId, std::uint64_t>, CodeRegister> code_registers_;
+  using CodeKey = std::pair<std::uint64_t, std::uint64_t>;  // file or version, and address
+  static CodeKey code_key(const Module& module, const CodeBytes& code, std::uint64_t address);
+  absl::flat_hash_map<CodeKey, CodeRow> code_rows_;
+  absl::flat_hash_map<CodeKey, CodeRegister> code_registers_;
   unsigned code_instructions_ = 0;  // that walks for the stack at hand have read
   std::vector<OuterFrame> steps_;   // of the walk at hand
   // Registers by which some caller finds its CFA, by their DWARF numbers. Few stacks have any: a walk that

@@ -28,8 +28,8 @@ bool is_return(Code code) {
 }
 
 // The register of `pop register`; consumes the instruction.
-std::optional<unsigned> skip_pop(Code& code) {
-  const bool is_extended = starts_with(code, {0x41}) && code.size() > 1;
+std::optional<unsigned> skip_pop(Code& code, std::int64_t word) {
+  const bool is_extended = word == 8 && starts_with(code, {0x41}) && code.size() > 1;
   const Code opcode = is_extended ? code.subspan(1) : code;
   if (opcode.empty()) return std::nullopt;
   const auto byte = std::to_integer<unsigned>(opcode.front());
@@ -39,40 +39,62 @@ std::optional<unsigned> skip_pop(Code& code) {
 }
 
 // [add $n,%rsp] pop... ret: what is left of the frame can be counted. Also the kernel's uprobe trampoline.
-std::optional<ReturnHint> find_epilogue(Code code) {
+std::optional<ReturnHint> find_epilogue(Code code, std::int64_t word) {
   constexpr unsigned kRbp = 5;
   constexpr unsigned kRsp = 4;
   ReturnHint hint;
-  if (starts_with(code, {0x48, 0x83, 0xc4}) && code.size() > 4) {  // add $imm8,%rsp
-    hint.return_offset = static_cast<std::int8_t>(code[3]);
+  Code addition = code;
+  const bool may_add = word == 4 || skip(addition, {0x48});
+  if (may_add && starts_with(addition, {0x83, 0xc4}) && addition.size() > 3) {  // add $imm8,%rsp
+    hint.return_offset = static_cast<std::int8_t>(addition[2]);
     if (hint.return_offset < 0) return std::nullopt;
-    code = code.subspan(4);
+    code = addition.subspan(3);
   }
-  while (const std::optional<unsigned> popped = skip_pop(code)) {
+  while (const std::optional<unsigned> popped = skip_pop(code, word)) {
     if (*popped == kRsp) return std::nullopt;
     if (*popped == kRbp) hint.fp_offset = hint.return_offset;
-    hint.return_offset += 8;
+    hint.return_offset += word;
   }
   if (!is_return(code)) return std::nullopt;
   return hint;
 }
 
-bool is_import_stub(Code code) {
+bool is_import_stub_x86(Code code, std::int64_t word) {
   if (starts_with(code, {0xff, 0x25}) || starts_with(code, {0xf2, 0xff, 0x25}))
     return true;                                                    // [bnd] jmp *slot
+  if (word == 4 && starts_with(code, {0xff, 0xa3})) return true;    // jmp *slot(%ebx)
   if (code.size() < 6 || !starts_with(code, {0x68})) return false;  // push $index
   code = code.subspan(5);
   return starts_with(code, {0xe9}) || starts_with(code, {0xf2, 0xe9});  // [bnd] jmp to the first stub
 }
 
-std::optional<ReturnHint> find_hint_x86_64(Code code) {
-  skip(code, {0xf3, 0x0f, 0x1e, 0xfa});                // endbr64
+// How i386 code finds its data, often before its prologue: call thunk; add $distance,%reg. The thunk is
+// mov (%esp),%reg; ret.
+void skip_table_address(Code& code) {
+  Code rest = code;
+  if (starts_with(rest, {0xe8}) && rest.size() > 5) rest = rest.subspan(5);
+  const bool is_add = starts_with(rest, {0x05}) && rest.size() > 5;  // to %eax
+  const bool is_other_add =
+      starts_with(rest, {0x81}) && rest.size() > 6 && (rest[1] & std::byte{0xf8}) == std::byte{0xc0};
+  if (is_add || is_other_add) code = rest.subspan(is_add ? 5 : 6);
+}
+bool is_thunk(Code code) {
+  return starts_with(code, {0x8b}) && code.size() > 3 && (code[1] & std::byte{0xc7}) == std::byte{0x04} &&
+         code[2] == std::byte{0x24} && code[3] == std::byte{0xc3};
+}
+
+// Of both: i386 code has the same instructions, without a prefix for their size.
+std::optional<ReturnHint> find_hint_x86(Code code, std::int64_t word) {
+  skip(code, {0xf3, 0x0f, 0x1e, static_cast<unsigned char>(word == 8 ? 0xfa : 0xfb)});  // endbr64, endbr32
+  if (word == 4) skip_table_address(code);
   if (starts_with(code, {0x55})) return ReturnHint{};  // push %rbp comes next
-  if (starts_with(code, {0x48, 0x89, 0xe5}) || starts_with(code, {0x48, 0x8b, 0xec})) {
-    return ReturnHint{8, 0, false};  // mov %rsp,%rbp comes next: rbp is saved already
+  Code move = code;
+  const bool may_move = word == 4 || skip(move, {0x48});
+  if (may_move && (starts_with(move, {0x89, 0xe5}) || starts_with(move, {0x8b, 0xec}))) {
+    return ReturnHint{word, 0, false};  // mov %rsp,%rbp comes next: rbp is saved already
   }
-  if (is_import_stub(code)) return ReturnHint{};
-  return find_epilogue(code);
+  if (is_import_stub_x86(code, word) || (word == 4 && is_thunk(code))) return ReturnHint{};
+  return find_epilogue(code, word);
 }
 
 // Lengths of `call *operand` (ff /2) without and with a REX prefix follow from its ModRM byte; the prefix
@@ -98,13 +120,18 @@ bool is_indirect_call_of_length(Code code, std::size_t length) {
   return length == expected;
 }
 
-bool is_after_call_x86_64(Code before) {
+bool is_after_call_x86(Code before) {
   if (before.size() >= 5 && before[before.size() - 5] == std::byte{0xe8}) return true;
   for (const std::size_t length : {2U, 3U, 4U, 6U, 7U}) {
     if (is_indirect_call_of_length(before, length)) return true;
   }
   return false;
 }
+
+// pop %eax; mov $119,%eax; int $0x80
+bool is_sigreturn_i386(Code code) { return starts_with(code, {0x58, 0xb8, 119, 0, 0, 0, 0xcd, 0x80}); }
+// mov $173,%eax; int $0x80
+bool is_rt_sigreturn_i386(Code code) { return starts_with(code, {0xb8, 173, 0, 0, 0, 0xcd, 0x80}); }
 
 std::optional<std::uint32_t> instruction_at(Code code, std::size_t index) {
   if (code.size() < (index + 1) * 4) return std::nullopt;
@@ -138,12 +165,36 @@ bool is_after_call_aarch64(Code before) {
 }  // namespace
 
 std::optional<ReturnHint> find_return_hint(Architecture architecture, Code code) {
-  return architecture == Architecture::x86_64 ? find_hint_x86_64(code) : find_hint_aarch64(code);
+  if (architecture == Architecture::aarch64) return find_hint_aarch64(code);
+  return find_hint_x86(code, static_cast<std::int64_t>(word_bytes(architecture)));
 }
 
 bool is_after_call(Architecture architecture, Code code_before) {
-  return architecture == Architecture::x86_64 ? is_after_call_x86_64(code_before)
-                                              : is_after_call_aarch64(code_before);
+  return architecture == Architecture::aarch64 ? is_after_call_aarch64(code_before)
+                                               : is_after_call_x86(code_before);
+}
+
+std::optional<std::uint64_t> direct_call_target(Architecture architecture, Code code_before,
+                                                std::uint64_t address) {
+  if (architecture != Architecture::aarch64) {  // e8, and how far behind it
+    if (code_before.size() < 5 || code_before[code_before.size() - 5] != std::byte{0xe8}) return std::nullopt;
+    std::int32_t distance = 0;
+    std::memcpy(&distance, code_before.last(4).data(), sizeof distance);
+    const std::uint64_t target = address + static_cast<std::uint64_t>(std::int64_t{distance});
+    return architecture == Architecture::i386 ? static_cast<std::uint32_t>(target) : target;
+  }
+  if (code_before.size() < 4) return std::nullopt;
+  const std::uint32_t instruction = *instruction_at(code_before.last(4), 0);
+  if ((instruction & 0xfc000000U) != 0x94000000U) return std::nullopt;  // bl, and how many instructions on
+  const auto words = static_cast<std::int32_t>(instruction << 6U) >> 6;
+  return address - 4 + static_cast<std::uint64_t>(std::int64_t{words} * 4);
+}
+
+bool is_import_stub(Architecture architecture, Code code) {
+  if (architecture == Architecture::aarch64) return false;
+  const bool is_64_bit = architecture == Architecture::x86_64;
+  skip(code, {0xf3, 0x0f, 0x1e, static_cast<unsigned char>(is_64_bit ? 0xfa : 0xfb)});  // endbr64, endbr32
+  return is_import_stub_x86(code, is_64_bit ? 8 : 4);
 }
 
 bool is_signal_trampoline(Architecture architecture, Code code) {
@@ -151,8 +202,32 @@ bool is_signal_trampoline(Architecture architecture, Code code) {
     return starts_with(code, {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05}) ||
            starts_with(code, {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05});
   }
+  if (architecture == Architecture::i386) return is_sigreturn_i386(code) || is_rt_sigreturn_i386(code);
   return instruction_at(code, 0) == 0xd2801168 &&
          instruction_at(code, 1) == 0xd4000001;  // mov x8,#139; svc #0
+}
+
+std::optional<std::uint64_t> find_signal_context_i386(Code code, std::size_t at) {
+  const auto begins = [&](bool (*trampoline)(Code), std::size_t back) {
+    return back <= at && at <= code.size() && trampoline(code.subspan(at - back));
+  };
+  // sigframe: return address, signal, sigcontext. The handler has popped the first, the trampoline pops the
+  // second.
+  if (begins(is_sigreturn_i386, 0)) return 4;
+  for (const std::size_t back : {1U, 6U, 8U}) {
+    if (begins(is_sigreturn_i386, back)) return 0;
+  }
+  // rt_sigframe: return address, signal, two pointers, siginfo, ucontext with its sigcontext behind 20 bytes.
+  for (const std::size_t back : {0U, 5U, 7U}) {
+    if (begins(is_rt_sigreturn_i386, back)) return 3 * 4 + 128 + 20;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> find_signal_context_i386(const Module& module, std::uint64_t pc) {
+  constexpr std::size_t kTrampolineBytes = 8;
+  const std::size_t before = module.code_before(pc, kTrampolineBytes).size();
+  return find_signal_context_i386(module.code_at(pc - before), before);
 }
 
 bool is_after_system_call(Code before) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/registers.hpp"
+#include "unwind/module_map.hpp"
 
 namespace ddprof {
 
@@ -26,8 +27,23 @@ struct ReturnHint {
 // A call instruction ends where `code_before` ends.
 [[nodiscard]] bool is_after_call(Architecture architecture, std::span<const std::byte> code_before);
 
+// Where the direct call leads that ends just before `address`, and with `code_before`; none: there is no such
+// call. Bytes of another instruction can look like one.
+[[nodiscard]] std::optional<std::uint64_t> direct_call_target(Architecture architecture,
+                                                              std::span<const std::byte> code_before,
+                                                              std::uint64_t address);
+
+// A stub that jumps to where the dynamic linker says. `code` starts with it.
+[[nodiscard]] bool is_import_stub(Architecture architecture, std::span<const std::byte> code);
+
 // Code that does nothing but call rt_sigreturn: where signal handlers return to.
 [[nodiscard]] bool is_signal_trampoline(Architecture architecture, std::span<const std::byte> code);
+
+// At any place in a trampoline of i386, the end included, where the kernel is entered: how far above the
+// stack pointer the registers (a sigcontext) are that it restores. The pc is `at` bytes into `code`.
+[[nodiscard]] std::optional<std::uint64_t> find_signal_context_i386(std::span<const std::byte> code,
+                                                                    std::size_t at);
+[[nodiscard]] std::optional<std::uint64_t> find_signal_context_i386(const Module& module, std::uint64_t pc);
 
 // Whether an x86-64 system call, and nothing but the test of its result, precedes: `before` are the bytes
 // that end at the address.

@@ -135,6 +135,25 @@ TEST(AfterCall, OfAarch64) {
   EXPECT_FALSE(is_after_call(kArm, x86_bytes({0, 0, 0x94})));
 }
 
+TEST(DirectCall, LeadsThere) {
+  EXPECT_EQ(direct_call_target(kX86, x86_bytes({0x90, 0xe8, 0x10, 0, 0, 0}), 0x1000), 0x1010U);
+  EXPECT_EQ(direct_call_target(kX86, x86_bytes({0xe8, 0xf0, 0xff, 0xff, 0xff}), 0x1000), 0xff0U);
+  EXPECT_FALSE(direct_call_target(kX86, x86_bytes({0xe8, 0, 0, 0}), 0x1000));
+  EXPECT_FALSE(direct_call_target(kX86, x86_bytes({0, 0, 0, 0xff, 0xd0}), 0x1000));
+  EXPECT_FALSE(direct_call_target(kX86, {}, 0x1000));
+  EXPECT_EQ(direct_call_target(kArm, arm_words({0x94000010}), 0x1004), 0x1040U);
+  EXPECT_EQ(direct_call_target(kArm, arm_words({0x97ffffff}), 0x1004), 0xffcU);
+  EXPECT_FALSE(direct_call_target(kArm, arm_words({0xd63f0100}), 0x1004));
+  EXPECT_FALSE(direct_call_target(kArm, {}, 0x1004));
+}
+
+TEST(ImportStub, JumpsThroughASlot) {
+  EXPECT_TRUE(is_import_stub(kX86, x86_bytes({0xff, 0x25, 0, 0, 0, 0})));
+  EXPECT_TRUE(is_import_stub(kX86, x86_bytes({0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0, 0, 0, 0})));
+  EXPECT_FALSE(is_import_stub(kX86, x86_bytes({0x55, 0x48, 0x89, 0xe5})));
+  EXPECT_FALSE(is_import_stub(kX86, {}));
+}
+
 TEST(SignalTrampoline, CallsSigreturnAndNothingElse) {
   EXPECT_TRUE(is_signal_trampoline(kX86, x86_bytes({0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05})));
   EXPECT_TRUE(is_signal_trampoline(kX86, x86_bytes({0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05})));

@@ -259,5 +259,223 @@ TEST_F(UnwinderDeep, FollowsADeepStackThatGoesOnGrowingDownward) {
   EXPECT_EQ(stack.frames.size(), frames_ + 2);
 }
 
+// A function whose frame is larger than the copy, called by one that the root has called.
+class UnwinderLargeFrame : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kLarge = 0x100;
+  static constexpr std::uint64_t kNeighbour = 0x180;
+  static constexpr std::uint64_t kCaller = 0x200;
+  static constexpr std::uint64_t kReturn = kProgramStart + kCaller + 0x20;
+  static constexpr std::size_t kLargeWords = 100;
+  static constexpr std::size_t kCallerWords = 4;
+
+  UnwinderLargeFrame() : memory_(scene_.stack) {
+    scene_.add_module(kProgramStart, kProgram,
+                      {{kLarge, sp_rule(kLargeWords * 8)},
+                       {kLarge + 0x40, kGapRule},
+                       {kNeighbour, sp_rule(16)},
+                       {kNeighbour + 0x40, kGapRule},
+                       {kCaller, sp_rule(kCallerWords * 8)},
+                       {kCaller + 0x40, kGapRule},
+                       {0x300, kEndRule}},
+                      code_);
+    scene_.registers.pc = kProgramStart + kLarge + 0x10;
+    scene_.stack.assign(kLargeWords + kCallerWords, 0);
+    scene_.stack[kLargeWords - 1] = kReturn;
+    scene_.stack.back() = kRoot;
+  }
+
+  void call(std::uint64_t function) {
+    const auto distance = static_cast<std::int32_t>(function - (kCaller + 0x20));
+    code_[kCaller + 0x1b] = std::byte{0xe8};
+    std::memcpy(&code_[kCaller + 0x1c], &distance, sizeof distance);
+  }
+  void call_register() {
+    code_[kCaller + 0x1e] = std::byte{0xff};
+    code_[kCaller + 0x1f] = std::byte{0xd0};
+  }
+  const Stack& sample(std::size_t words, int time) {
+    memory_.time = nanoseconds{time + 10};
+    return scene_.unwind(scene_.copy_of(words, nanoseconds{time}), &outer_, &memory_);
+  }
+
+  static constexpr ddprof_unwind_rule kGapRule{DDPROF_CFA_GAP, 0, 0, 0};
+  std::array<std::byte, UnwindScene::kModuleBytes> code_{};
+  UnwindScene scene_;
+  FakeMemory memory_;
+  OuterFrames outer_;
+};
+
+TEST_F(UnwinderLargeFrame, IsLeftWhereACallOfItsFunctionIs) {
+  call(kLarge);
+  const Stack& stack = sample(kLargeWords - 10, 100);
+  EXPECT_EQ(stack.reason, StopReason::complete);
+  ASSERT_EQ(stack.frames.size(), 3U);
+  EXPECT_EQ(stack.frames[1].address, kCaller + 0x1f);
+  EXPECT_EQ(stack.outer_frames, 2U);
+}
+
+TEST_F(UnwinderLargeFrame, IsNotLeftToTheCallerOfAnotherFunction) {
+  for (const std::uint64_t other : {kNeighbour, kLarge + 0x20, kLarge - 0x10, kCaller}) {
+    call(other);
+    outer_ = {};
+    EXPECT_EQ(sample(kLargeWords - 10, 100).reason, StopReason::truncated_copy) << other;
+    EXPECT_EQ(scene_.result.frames.size(), 1U);
+  }
+}
+
+TEST_F(UnwinderLargeFrame, BehindAnIndirectCallTheRestMustHaveBeenThereBefore) {
+  call_register();
+  EXPECT_EQ(sample(kLargeWords - 10, 100).reason, StopReason::truncated_copy);
+  // Meanwhile the thread was in the caller, and called again.
+  const Registers inside = scene_.registers;
+  scene_.registers.pc = kReturn;
+  scene_.registers.sp = scene_.address_of(kLargeWords);
+  const StackCopy near_root{Address{scene_.registers.sp},
+                            std::as_bytes(std::span(scene_.stack)).subspan(kLargeWords * 8), false,
+                            nanoseconds{200}};
+  EXPECT_EQ(scene_.unwind(near_root, &outer_, &memory_).reason, StopReason::complete);
+  scene_.registers = inside;
+  EXPECT_EQ(sample(kLargeWords - 10, 300).reason, StopReason::complete);
+}
+
+TEST_F(UnwinderLargeFrame, MustStillBeThereWhenAllIsRead) {
+  call(kLarge);
+  memory_.changed_slot = scene_.address_of(kLargeWords - 1);
+  memory_.reads_before_change = 1;
+  EXPECT_EQ(sample(kLargeWords - 10, 100).reason, StopReason::truncated_copy);
+  EXPECT_GT(memory_.reads.size(), 1U);
+}
+
+TEST_F(UnwinderLargeFrame, InTheMiddleOfAStackNeedsNoStepBelowIt) {
+  call(kLarge);
+  // The neighbour was called from the large frame, and has returned by now.
+  scene_.stack.insert(scene_.stack.begin(), {0, kProgramStart + kLarge + 0x10});
+  scene_.registers.pc = kProgramStart + kNeighbour;
+  code_[kLarge + 0x0e] = std::byte{0xff};
+  code_[kLarge + 0x0f] = std::byte{0xd0};
+  memory_.changed_slot = scene_.address_of(1);
+  EXPECT_EQ(sample(50, 100).reason, StopReason::complete);
+  EXPECT_EQ(scene_.result.frames.size(), 4U);
+}
+
+TEST_F(UnwinderLargeFrame, ASmallOneNeedsMore) {
+  call(kLarge);
+  // Many frames inside of the copy, which takes up more than the one that crosses its end.
+  constexpr std::size_t kInnerFrames = 200;
+  for (std::size_t i = 0; i < kInnerFrames; ++i) {
+    const std::uint64_t function = i == 0 ? kLarge : kNeighbour;
+    scene_.stack.insert(scene_.stack.begin(), {0, kProgramStart + function + 0x10});
+  }
+  scene_.registers.pc = kProgramStart + kNeighbour;
+  const std::size_t copied = kInnerFrames * 2 + 50;
+  EXPECT_EQ(sample(copied, 100).reason, StopReason::complete);
+  outer_ = {};
+  memory_.changed_slot = scene_.address_of(kInnerFrames * 2 - 1);
+  EXPECT_EQ(sample(copied, 100).reason, StopReason::truncated_copy);
+  EXPECT_EQ(scene_.result.frames.size(), kInnerFrames + 1);
+}
+
+// A function on the system stack of Go's runtime, for a goroutine that waits on another stack: the scene's
+// stack is the system stack and, further up, that of the goroutine.
+class UnwinderGoroutine : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kSwitch = 0x200;
+  static constexpr std::uint64_t kAsked = 0x280;
+  static constexpr std::uint64_t kReturn = kProgramStart + kAsked + 0x20;
+  static constexpr std::size_t kSystemWords = 8;
+  static constexpr std::size_t kGoroutine = 2000;  // where its frame begins
+  static constexpr std::size_t kAskedWords = 6;    // of the frame, with the return address
+
+  UnwinderGoroutine() : memory_(scene_.stack) {
+    scene_.add_module(kProgramStart, kProgram,
+                      {{0x100, sp_rule(16, -16)},
+                       {0x140, kGapRule},
+                       {kSwitch, {DDPROF_CFA_GO_SWITCH, 0, 0, 0}},
+                       {kSwitch + 0x40, kGapRule},
+                       {kAsked, sp_rule(kAskedWords * 8, -16)},
+                       {kAsked + 0x40, kGapRule},
+                       {0x300, kEndRule}},
+                      code_);
+    scene_.registers.pc = kProgramStart + 0x110;
+    scene_.stack.assign(kGoroutine + kAskedWords, 0);
+    scene_.stack[0] = scene_.address_of(kGoroutine + kAskedWords - 2);  // the frame pointer of who asked
+    scene_.stack[1] = kProgramStart + kSwitch + 0x20;
+    scene_.stack[kGoroutine - 1] = kReturn;
+    scene_.stack.back() = kRoot;
+    call(kSwitch);
+  }
+
+  void call(std::uint64_t function) {
+    const auto distance = static_cast<std::int32_t>(function - (kAsked + 0x20));
+    code_[kAsked + 0x1b] = std::byte{0xe8};
+    std::memcpy(&code_[kAsked + 0x1c], &distance, sizeof distance);
+  }
+  const Stack& sample(OuterFrames* outer, MemoryReader* live) {
+    memory_.time = nanoseconds{110};
+    StackCopy copy = scene_.copy_of(kSystemWords, nanoseconds{100});
+    copy.is_truncated = false;
+    return scene_.unwind(copy, outer, live);
+  }
+  void expect_end_at_switch() {
+    EXPECT_EQ(sample(&outer_, &memory_).reason, StopReason::complete);
+    EXPECT_EQ(scene_.result.frames.size(), 2U);
+    EXPECT_TRUE(scene_.result.is_late);
+  }
+
+  static constexpr ddprof_unwind_rule kGapRule{DDPROF_CFA_GAP, 0, 0, 0};
+  std::array<std::byte, UnwindScene::kModuleBytes> code_{};
+  UnwindScene scene_;
+  FakeMemory memory_;
+  OuterFrames outer_;
+};
+
+TEST_F(UnwinderGoroutine, GoesOnWithTheOneThatAsked) {
+  const Stack& stack = sample(&outer_, &memory_);
+  EXPECT_EQ(stack.reason, StopReason::complete);
+  ASSERT_EQ(stack.frames.size(), 4U);
+  EXPECT_EQ(stack.frames[2].address, kAsked + 0x1f);
+  EXPECT_EQ(stack.frames[3].address, 0x300U);
+  EXPECT_EQ(stack.outer_frames, 2U);
+  EXPECT_FALSE(stack.is_late);
+}
+
+TEST_F(UnwinderGoroutine, NeedsLiveMemory) {
+  EXPECT_EQ(sample(nullptr, &memory_).reason, StopReason::truncated_copy);  // and is asked again with it
+  EXPECT_EQ(sample(&outer_, nullptr).reason, StopReason::truncated_copy);
+  memory_.is_gone = true;
+  expect_end_at_switch();
+}
+
+TEST_F(UnwinderGoroutine, EndsWithTheSystemStackOnceItHasMovedOn) {
+  scene_.stack[kGoroutine - 1] = kOtherCallSite;
+  expect_end_at_switch();
+  scene_.stack[kGoroutine - 1] = kReturn;
+  memory_.changed_slot = scene_.address_of(kGoroutine - 1);  // while it was read
+  memory_.reads_before_change = 1;
+  expect_end_at_switch();
+}
+
+TEST_F(UnwinderGoroutine, OnlyACallOfTheSwitchAtTheRightDistanceCounts) {
+  call(0x100);
+  expect_end_at_switch();
+  call(kSwitch);
+  std::swap(scene_.stack[kGoroutine - 1], scene_.stack[kGoroutine - 2]);
+  expect_end_at_switch();
+}
+
+TEST_F(UnwinderGoroutine, WhatLeadsNowhereIsNotBelieved) {
+  scene_.stack.back() = 0x1234;
+  expect_end_at_switch();
+}
+
+TEST_F(UnwinderGoroutine, WithoutAFramePointerTheSystemStackIsAll) {
+  scene_.stack[0] = 0;
+  EXPECT_EQ(sample(&outer_, &memory_).reason, StopReason::complete);
+  EXPECT_EQ(scene_.result.frames.size(), 2U);
+  EXPECT_FALSE(scene_.result.is_late);
+  EXPECT_TRUE(memory_.reads.empty());
+}
+
 }  // namespace
 }  // namespace ddprof

@@ -11,6 +11,7 @@ using namespace ddprof;
 
 constexpr std::uint64_t kCodeStart = 0x10000;
 constexpr std::size_t kCodeBytes = 256;
+constexpr std::uint64_t kStackStart386 = 0xff000000;
 
 // Takes a value off the front; zero when there is not enough left.
 template <typename T>
@@ -32,9 +33,15 @@ class HostileMemory final : public MemoryReader {
     return into.size();
   }
   [[nodiscard]] Nanoseconds now() const override { return Nanoseconds{5}; }
+  CodeBytes read_code(const Module& module, Address /*address*/, bool is_doubted) override {
+    if (is_doubted) ++version_;
+    const auto code = bytes_.subspan(std::min<std::size_t>(version_, bytes_.size()));
+    return {module.start.value, code, version_};
+  }
 
  private:
   std::span<const std::byte> bytes_;
+  std::uint64_t version_ = 1;
 };
 
 // Rules as the table may hold them, whatever made it.
@@ -53,16 +60,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span<const std::byte> code = bytes.first(std::min(bytes.size(), kCodeBytes));
   add_rules(scene, bytes, code);
   scene.add_module_without_table(kCodeStart + 0x1000, FileId{2}, code);
-  scene.registers.pc = kCodeStart + take<std::uint16_t>(bytes) % 0x2000;
-  scene.registers.sp += take<std::uint8_t>(bytes);
-  scene.registers.fp = UnwindScene::kStackStart + take<std::uint16_t>(bytes);
+  scene.map.add({.start = Address{kCodeStart + 0x2000},
+                 .end = Address{kCodeStart + 0x3000},
+                 .file = FileId{3},
+                 .is_generated = true});
+  scene.registers.pc = kCodeStart + take<std::uint16_t>(bytes) % 0x3000;
+  const bool is_32_bit = (choices & 16) != 0;
+  const std::uint64_t stack_start = is_32_bit ? kStackStart386 : UnwindScene::kStackStart;
+  scene.registers.sp = stack_start + take<std::uint8_t>(bytes);
+  scene.registers.fp = stack_start + take<std::uint16_t>(bytes);
   scene.registers.lr = kCodeStart + take<std::uint16_t>(bytes);
   for (std::uint64_t& value : scene.registers.by_dwarf_number)
-    value = UnwindScene::kStackStart + take<std::uint8_t>(bytes);
+    value = stack_start + take<std::uint8_t>(bytes);
 
   OuterFrames outer;
   HostileMemory live(bytes);
-  const StackCopy copy{Address{UnwindScene::kStackStart}, bytes, (choices & 2) != 0, Nanoseconds{choices}};
+  const StackCopy copy{Address{stack_start}, bytes, (choices & 2) != 0, Nanoseconds{choices}, is_32_bit};
   for (int i = 0; i < 3; ++i) {
     scene.unwind(copy, (choices & 4) != 0 ? &outer : nullptr, (choices & 8) != 0 ? &live : nullptr);
     if (scene.result.frames.size() > Unwinder::kMaxFrames) __builtin_trap();

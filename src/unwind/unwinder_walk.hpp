@@ -10,7 +10,9 @@
 
 namespace ddprof {
 
-// One stack on its way from the leaf to the root. Internal to Unwinder, which owns the buffers.
+// One stack on its way from the leaf to the root. Internal to Unwinder, which owns the buffers. A word of 4
+// bytes: of i386 code, so that 64-bit code pays nothing for it.
+template <typename Word>
 class UnwindWalk {
  public:
   UnwindWalk(Unwinder& unwinder, const Registers& registers, const StackCopy& copy, const ModuleMap& modules,
@@ -20,6 +22,9 @@ class UnwindWalk {
   bool run();
 
  private:
+  static constexpr std::uint64_t kWord = sizeof(Word);
+  static constexpr bool kIs32Bit = kWord == 4;
+
   enum class How { by_rule, by_frame_pointer, by_signal_frame };
 
   // The registers of the caller.
@@ -34,13 +39,21 @@ class UnwindWalk {
   bool step(const ddprof_unwind_rule& rule);
   bool step_by_rule(const ddprof_unwind_rule& rule);
   bool step_through_signal_frame();
+  [[gnu::cold, gnu::noinline]] bool step_to_goroutine();
+  [[nodiscard]] bool has_called_here(std::uint64_t return_address, std::uint64_t frame_bytes);
   bool step_without_rule();
   bool step_by_code(const CodeRow& row);
+  bool step_by_changed_code(const Module& module, std::uint64_t version);
   bool step_by_hint(const ReturnHint& hint);
   bool step_by_frame_pointer(const Module* module);
   [[nodiscard]] bool is_newborn() const;
   [[nodiscard]] bool is_start_of_function(const Module& module) const;
-  [[nodiscard]] bool is_x86_64() const { return unwinder_.architecture_ == Architecture::x86_64; }
+  [[nodiscard]] Architecture architecture() const {
+    return kIs32Bit ? Architecture::i386 : unwinder_.architecture_;
+  }
+  [[nodiscard]] bool is_x86_64() const { return architecture() == Architecture::x86_64; }
+  // The code around a run-time address of a module, from its file or from memory; may be empty.
+  [[nodiscard]] CodeBytes code_around(const Module& module, std::uint64_t address);
   bool go_to(const Caller& caller, How how);
 
   bool find_cfa(const ddprof_unwind_rule& rule, std::uint64_t& cfa);
@@ -51,10 +64,14 @@ class UnwindWalk {
   [[nodiscard]] std::optional<std::uint64_t> register_in_caller(unsigned number, const Caller& caller);
   bool find_frame_pointer(const ddprof_unwind_rule& rule, Caller& caller);
   bool find_return_address(const ddprof_unwind_rule& rule, Caller& caller);
+  bool restore_interrupted(std::uint64_t& pc_slot);
   bool restore_x86_64();
+  bool restore_i386(std::uint64_t& pc_slot);
   bool restore_aarch64();
-  [[nodiscard]] bool is_plausible(const Caller& caller) const;
-  [[nodiscard]] bool is_return_address(std::uint64_t pc) const;
+  [[nodiscard]] bool is_plausible(const Caller& caller);
+  [[nodiscard]] bool is_return_address(std::uint64_t pc);
+  // Unless its code is not known, in which case `otherwise`.
+  [[nodiscard]] bool is_behind_call(const Module& module, std::uint64_t pc, bool otherwise);
 
   bool stop(StopReason reason) {
     out_.reason = reason;
@@ -65,14 +82,18 @@ class UnwindWalk {
   bool read(std::uint64_t address, std::uint64_t& value) {
     const std::uint64_t offset = address - copy_.start.value;
     const std::uint64_t size = copy_.bytes.size();
-    if (size < sizeof value || offset > size - sizeof value) return read_outside(address, value);
-    std::memcpy(&value, copy_.bytes.data() + offset, sizeof value);
+    if (size < kWord || offset > size - kWord) return read_outside(address, value);
+    Word word;
+    std::memcpy(&word, copy_.bytes.data() + offset, sizeof word);
+    value = word;
     return true;
   }
   [[nodiscard]] bool is_copied(std::uint64_t address) const {
     const std::uint64_t size = copy_.bytes.size();
-    return size >= sizeof address && address - copy_.start.value <= size - sizeof address;
+    return size >= kWord && address - copy_.start.value <= size - kWord;
   }
+  // In the copy, or so near above it that it may be the same stack.
+  [[nodiscard]] bool is_within_reach(std::uint64_t address) const;
   bool read_outside(std::uint64_t address, std::uint64_t& value);
   bool read_live(std::uint64_t address, std::uint64_t& value);
 
@@ -83,6 +104,9 @@ class UnwindWalk {
   void leave_out_middle();
   void append_known_callers();
   [[nodiscard]] bool holds_at_junction();
+  [[nodiscard]] bool holds_across_large_frame();
+  enum class Called { this_one, another, unknown };
+  [[nodiscard]] Called called_before(std::uint64_t return_address, std::uint64_t callee);
 
   void emit(const Unwinder::Location& location, std::uint64_t address);
 
@@ -91,6 +115,7 @@ class UnwindWalk {
   const ModuleMap& modules_;
   OuterFrames* outer_;
   MemoryReader* live_;
+  MemoryReader* code_reader_;
   Stack& out_;
 
   std::uint64_t pc_;
@@ -101,7 +126,9 @@ class UnwindWalk {
   Registers interrupted_;
   bool is_exact_ = true;           // pc_ is an instruction that was about to run, not a return address
   bool by_frame_pointer_ = false;  // this frame was reached through a verified frame pointer
-  bool on_other_stack_ = false;    // a signal frame led to a stack that was not copied
+  bool on_other_stack_ = false;  // a signal frame, or saved stack pointer, led to a stack that was not copied
+  bool needs_live_ = false;      // so it would, if live memory had it still
+  bool has_left_system_stack_ = false;  // of Go's runtime, for that of a goroutine
   bool follows_registers_;
   bool notes_steps_;  // for outer_, or for registers that are followed
 
@@ -110,6 +137,15 @@ class UnwindWalk {
   std::size_t frames_in_copy_ = kNever;  // how many frames there were before the first live read that counted
   bool touched_live_ = false;            // the step at hand has read live memory
   bool has_unknown_step_ = false;        // a step from live memory was not there before the copy
+  bool has_unknown_outer_step_ = false;  // the same of those behind the first one, nor called directly
+
+  // The first step from live memory, if it leaves a frame that takes up most of the copy.
+  struct Crossing {
+    std::uint64_t slot = 0;  // 0: there is none
+    std::uint64_t return_address = 0;
+    std::uint64_t callee = 0;  // an address in the function that returns there
+  };
+  Crossing crossing_{};
 
   // The last steps that were read from the copy, oldest first.
   struct CopiedWord {
@@ -124,7 +160,8 @@ class UnwindWalk {
   unsigned windows_ = 0;  // read so far
 };
 
-inline bool UnwindWalk::go_to(const Caller& caller, How how) {
+template <typename Word>
+inline bool UnwindWalk<Word>::go_to(const Caller& caller, How how) {
   const std::uint64_t pc = caller.pc & unwinder_.code_address_mask_;
   if (notes_steps_ && caller.slot != 0) note_step({caller.slot, pc, caller.sp, caller.fp}, how);
   pc_ = pc;
@@ -137,7 +174,8 @@ inline bool UnwindWalk::go_to(const Caller& caller, How how) {
   return pc != 0 || stop(StopReason::complete);  // no caller to return to: how some runtimes start a thread
 }
 
-inline void UnwindWalk::emit(const Unwinder::Location& location, std::uint64_t address) {
+template <typename Word>
+inline void UnwindWalk<Word>::emit(const Unwinder::Location& location, std::uint64_t address) {
   // A handler "returns" to the first byte of its trampoline: one less would name the function before it.
   const std::uint64_t shown = location.rule.cfa == DDPROF_CFA_SIGNAL_FRAME ? pc_ : address;
   out_.frames.push_back(

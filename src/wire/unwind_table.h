@@ -25,7 +25,9 @@ struct ddprof_unwind_row {
   uint16_t rule;   /* index into the dictionary */
 };
 
-/* Where the canonical frame address is. Values from DDPROF_CFA_REGISTER on name a DWARF register whose value
+/* Words have 8 bytes, in the tables of i386 files 4: there the return address is at CFA - 4, and so on.
+ *
+ * Where the canonical frame address is. Values from DDPROF_CFA_REGISTER on name a DWARF register whose value
  * is known only in the leaf frame: CFA = register (cfa - DDPROF_CFA_REGISTER) + cfa_offset. */
 enum ddprof_cfa {
   DDPROF_CFA_GAP = 0,      /* no CFI covers this address: try the frame pointer */
@@ -37,6 +39,8 @@ enum ddprof_cfa {
   DDPROF_CFA_SIGNAL_FRAME = 6, /* the sigreturn stub: all registers are in the ucontext that sp points to */
   DDPROF_CFA_END = 7,          /* return address undefined: the root of the thread */
   DDPROF_CFA_UNSUPPORTED = 8,  /* CFI that this table cannot express */
+  DDPROF_CFA_GO_SWITCH = 9, /* Go's runtime has called on from its system stack, for a goroutine whose frame
+                               fp still points to */
   DDPROF_CFA_REGISTER = 32,
 };
 

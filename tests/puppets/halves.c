@@ -1,11 +1,12 @@
 // halves thread|process MILLISECONDS SECONDS [IDLE_SECONDS]: one task after the other, each of so many
 // milliseconds of CPU time, half of them in first_half() and half in second_half(). Stays idle for a while
-// before.
+// before. On a busy machine it ends after five times so many seconds.
 
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "burn.h"
@@ -34,7 +35,8 @@ int main(int argc, char** argv) {
   const double seconds = atof(argument(argc, argv, 3, "2"));
   uint64_t half = (uint64_t)(milliseconds * 5e5);
   sleep((unsigned)atoi(argument(argc, argv, 4, "0")));
-  for (long left = (long)(seconds * 1e3 / milliseconds); left > 0; --left) {
+  const time_t end = time(NULL) + (time_t)(5 * seconds);
+  for (long left = (long)(seconds * 1e3 / milliseconds); left > 0 && time(NULL) < end; --left) {
     pthread_t thread;
     if (is_thread) {
       if (pthread_create(&thread, NULL, run_task, &half) != 0 || pthread_join(thread, NULL) != 0) return 1;

@@ -217,6 +217,12 @@ def paranoid(level):
             file.write(before)
 
 
+def stolen():
+    """Seconds that the hypervisor and interrupts took from all CPUs: the clock of an event runs meanwhile, what the kernel charges does not."""
+    fields = read_text("/proc/stat").splitlines()[0].split()
+    return sum(map(int, fields[6:9])) / os.sysconf("SC_CLK_TCK")
+
+
 def tries(count):
     """For tests that measure: a machine that takes CPU time away at the wrong moment spoils a run; a real fault fails each time."""
     def decorate(function):

@@ -58,11 +58,9 @@ class Options(harness.SystemTest):
         self.assertNotEqual(result.returncode, 0)
         self.assertRegex(result.stdout + result.stderr, "(?i)command|program|usage")
 
-    def test_memory_events_are_not_in_this_version(self):
+    def test_allocations_of_a_program_that_runs_are_refused(self):
         for arguments in (["-e", "sALLOC"], ["--preset", "alloc_only"], ["--preset", "alloc_live_heap"]):
-            result = self.ddprof(*arguments, self.puppet("cold_exit"), "code", "7")
-            self.assertRegex(result.stderr, "not in this version")
-            self.assertIn(result.returncode, range(1, 126))
+            self.assert_refused([*arguments, "-p", str(os.getpid())], "allocations of a program that runs already cannot be sampled", "start the program with ddprof")
 
     def test_a_rate_above_the_kernels_is_said(self):
         result = self.ddprof("record", "-F", "99999999", "-O", self.path("fast.pb.gz"), "--", self.puppet("cold_exit"), "code", "7")

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import time
 import unittest
 
 import agent
@@ -109,6 +110,7 @@ class HostServices(HostTest):
         os.makedirs(folder)
         with self.host("-u", "3", "-U", receiver.url, "--otlp-endpoint", collector.url, "--pyroscope-url", pyroscope.url, "-O", folder + "/", "-V", "9"):
             wait_for_periods(receiver, targets, 1)
+            time.sleep(1)  # what is collected, not a synchronisation
         posts, *_ = [each.read() for each in receivers]
         for name, target in targets.items():
             mine = [post for post in posts if post.tags["service"] == target.service]

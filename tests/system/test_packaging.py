@@ -267,6 +267,8 @@ case "$*" in
 esac
 """
     PAGES = "share/man/man1/"
+    LIBRARY = ["lib/libddprof.so", "include/ddprof.h", "include/ddprof.hpp", "lib/pkgconfig/ddprof.pc", "lib/cmake/ddprof/ddprof-config.cmake",
+               "lib/cmake/ddprof/ddprof-config-version.cmake"]
     COMPLETIONS = {"bash": "share/bash-completion/completions/ddprof", "zsh": "share/zsh/site-functions/_ddprof",
                    "fish": "share/fish/vendor_completions.d/ddprof.fish"}
 
@@ -278,6 +280,9 @@ esac
             os.makedirs(os.path.join(self.tree, folder))
         shutil.copy2(os.path.join(harness.REPOSITORY, "tools", "install.sh"), os.path.join(self.tree, "tools"))
         self.program = os.path.join(self.tree, "build/release/ddprof")
+        for folder in ("include", "packaging"):
+            os.symlink(os.path.join(harness.REPOSITORY, folder), os.path.join(self.tree, folder))
+        shutil.copy2(os.path.join(os.path.dirname(harness.PUPPETS), "libddprof.so"), os.path.dirname(self.program))
 
     def run_script(self, action):
         return subprocess.run([os.path.join(self.tree, "tools/install.sh"), action, self.prefix], stdout=subprocess.PIPE,
@@ -304,7 +309,7 @@ esac
         result = self.run_script("install")
         self.assertEqual(result.returncode, 0, result.stdout)
         pages = {self.PAGES + name for name in ("ddprof.1", "ddprof-record.1", "ddprof-report.1")}
-        self.assertEqual(self.files(), {"bin/ddprof", *self.COMPLETIONS.values(), *pages})
+        self.assertEqual(self.files(), {"bin/ddprof", *self.LIBRARY, *self.COMPLETIONS.values(), *pages})
         self.assertEqual(self.text(self.PAGES + "ddprof-report.1"), ".TH report\n")
         self.assertEqual(self.text(self.COMPLETIONS["zsh"]), "# zsh\n")
         others = {self.PAGES + "ddprof-extra.1", "bin/ddprof-tool"}

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "collect/heap/heap_engine.hpp"
 #include "collect/perf/perf_engine.hpp"
 #include "collect/replay/replay_engine.hpp"
 
@@ -46,13 +48,15 @@ std::string_view hidden_engine_choices() {
   return kChoices;
 }
 
-Result<ChosenEngine> choose_engine(std::string_view choice) {
-  if (choice == kAutomatic) return ChosenEngine{kEngines.front().make(), {}};
+Result<ChosenEngine> choose_engine(std::string_view choice, bool has_allocations) {
   const std::string_view name = choice.substr(0, choice.find(':'));
-  const auto row = std::find_if(kEngines.begin(), kEngines.end(),
-                                [&](const EngineRow& known) { return known.name == name; });
+  const auto row = std::find_if(kEngines.begin(), kEngines.end(), [&](const EngineRow& known) {
+    return choice == kAutomatic || known.name == name;
+  });
   if (row == kEngines.end()) return make_error(ErrorCode::invalid_argument, "no engine is called {}", name);
-  return ChosenEngine{row->make(), std::string(choice.substr(std::min(name.size() + 1, choice.size())))};
+  ChosenEngine chosen{row->make(), std::string(choice.substr(std::min(name.size() + 1, choice.size())))};
+  if (has_allocations) chosen.engine = std::make_unique<HeapEngine>(std::move(chosen.engine));
+  return chosen;
 }
 
 }  // namespace ddprof

@@ -26,7 +26,7 @@ struct ChosenEngine {
   std::unique_ptr<Engine> engine;
   std::string source;  // of NAME:SOURCE
 };
-// By what --engine was given.
-[[nodiscard]] Result<ChosenEngine> choose_engine(std::string_view choice);
+// By what --engine was given. Allocations need a second one beside it.
+[[nodiscard]] Result<ChosenEngine> choose_engine(std::string_view choice, bool has_allocations = false);
 
 }  // namespace ddprof

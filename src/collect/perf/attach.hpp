@@ -29,6 +29,11 @@ class Attacher {
   // Samples one task and what it starts from now on. Not started for a task that is about to exec: that
   // starts it.
   Result<void> sample_task(Tid tid);
+  // Has the kernel never exchange the events of the task with those of what it starts from now on, as long as
+  // a slot of task_ticks is open.
+  Result<void> keep_apart_from_children(Tid tid);
+  // Samples one task and what it starts from now on by its clocks, once in every `period` nanoseconds.
+  Result<void> sample_ticks(Tid tid, std::uint64_t period);
   struct AttachedTask {
     Tid tid{};
     Pid pid{};

@@ -9,8 +9,8 @@ namespace ddprof {
 namespace {
 
 TEST(Attach, NeedsDescriptorsForEachThreadOnEachCpu) {
-  EXPECT_EQ(descriptors_needed(3, 2, 1), 3 * 2 * 2 + 2 * 2 + 64U) << "an event, and the totals";
-  EXPECT_EQ(descriptors_needed(1, 4, 2), 1 * 4 * 3 + 2 * 4 + 64U);
+  EXPECT_EQ(descriptors_needed(3, 2, 1), 3 * 2 * 2 + 10 * 2 + 64U) << "an event, and the totals";
+  EXPECT_EQ(descriptors_needed(1, 4, 2), 1 * 4 * 3 + 10 * 4 + 64U);
 }
 
 TEST(Attach, CountsTheThreadsOfAllProcesses) {

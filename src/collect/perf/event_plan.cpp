@@ -79,6 +79,7 @@ Result<PlannedEvent> plan_event(std::uint32_t index, EventSpec spec, const PerfO
   event.index = index;
   event.task_attr = task_sampling_attr(spec, request);
   event.totals_attr = task_totals_attr(spec, request);
+  event.ticks_attr = task_ticks_attr(spec, request);
   event.cpu_attr = cpu_sampling_attr(spec, request);
   event.counting_attr = counting_attr(spec, request);
   event.layout = RecordLayout::of(event.task_attr);

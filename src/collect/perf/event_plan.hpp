@@ -34,10 +34,13 @@ struct PlannedEvent {
   EventSpec spec;
   perf_event_attr task_attr{};
   perf_event_attr totals_attr{};
+  perf_event_attr ticks_attr{};  // of a clock; its period is chosen when it is opened
   perf_event_attr cpu_attr{};
   perf_event_attr counting_attr{};
   RecordLayout layout;  // of both sampling forms
 
+  // Whether tasks too short for its period can be sampled more often.
+  [[nodiscard]] bool has_ticks() const { return spec.is_clock && has_fixed_period(); }
   [[nodiscard]] bool has_fixed_period() const { return task_attr.freq == 0 && task_attr.sample_period != 0; }
 };
 

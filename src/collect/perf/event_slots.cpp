@@ -50,12 +50,20 @@ Result<void> EventSlots::add(EventSlot slot) {
     return errno_error(errno, "read id of perf event");
   if (by_id_.contains(slot.id))
     return make_error(ErrorCode::failed, "perf event {} is held already", slot.id);
-  report({.step = EventNote::Step::opened,
-          .role = slot.role,
-          .event = slot.event,
-          .tid = to_int(slot.tid),
-          .position = static_cast<std::uint32_t>(slot.position)},
-         slot.fd.get());
+  if (slot.role == SlotRole::task_ticks && !reusable_.empty()) {
+    const std::size_t place = reusable_.back();
+    reusable_.pop_back();
+    by_id_[slot.id] = place;
+    slots_[place] = std::move(slot);
+    return {};
+  }
+  if (slot.role != SlotRole::task_ticks)
+    report({.step = EventNote::Step::opened,
+            .role = slot.role,
+            .event = slot.event,
+            .tid = to_int(slot.tid),
+            .position = static_cast<std::uint32_t>(slot.position)},
+           slot.fd.get());
   by_id_[slot.id] = slots_.size();
   if (is_of_task(slot.role)) direct_[to_int(slot.tid)].slots.push_back(slots_.size());
   slots_.push_back(std::move(slot));
@@ -178,7 +186,8 @@ Result<void> EventSlots::enable_all_but(std::uint32_t event) {
 
 Result<void> EventSlots::redirect(const RingSet& rings) {
   for (const EventSlot& slot : slots_) {
-    bool is_sampling = slot.role == SlotRole::task_sampling || slot.role == SlotRole::cpu_sampling;
+    const bool is_sampling = slot.role == SlotRole::task_sampling || slot.role == SlotRole::cpu_sampling ||
+                             slot.role == SlotRole::task_ticks;
     if (is_sampling && slot.fd.is_open()) TRY(rings.redirect(slot.fd.get(), slot.position));
   }
   return {};
@@ -200,6 +209,17 @@ void EventSlots::forget(SlotRole role) {
     if (slot.role != role || !slot.fd.is_open()) continue;
     slot.fd.reset();
     slot.is_dropped = true;
+  }
+}
+
+void EventSlots::close(SlotRole role) {
+  for (const std::size_t place : closed_) by_id_.erase(slots_[place].id);
+  reusable_.insert(reusable_.end(), closed_.begin(), closed_.end());
+  closed_.clear();
+  for (std::size_t place = 0; place < slots_.size(); ++place) {
+    if (slots_[place].role != role || !slots_[place].fd.is_open()) continue;
+    slots_[place].fd.reset();
+    closed_.push_back(place);
   }
 }
 

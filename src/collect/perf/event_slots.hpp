@@ -24,6 +24,7 @@ enum class SlotRole : std::uint8_t {
   task_totals,    // likewise, but only to tell the exact value of each task that ends
   cpu_sampling,   // all tasks of one CPU
   counting,       // inherited, one task and its descendants, all CPUs, no ring
+  task_ticks,     // like task_sampling, but of short periods, and this worker's alone: FineSampling
 };
 
 // What a worker has done to the events that its supervisor holds too: see Handover.
@@ -117,6 +118,9 @@ class EventSlots {
   void retire(SlotRole role);
   // Closes all events of one role as if they had never been opened.
   void forget(SlotRole role);
+  // Closes all events of one role; what they have written is still read. Opened and closed without end, so
+  // the slots that were closed by the call before this one are used again.
+  void close(SlotRole role);
   // Lets the counting events start from zero now.
   void start_counting();
   // Value of the event over its open slots of one role, and all that were retired.
@@ -147,7 +151,8 @@ class EventSlots {
   absl::flat_hash_map<std::int32_t, DirectTask> direct_;  // by tid
   std::vector<std::int64_t> retired_;
   EventNoteSender sender_;
-  std::size_t perhaps_live_ = 0;  // slots below this are not known to be hung up
+  std::vector<std::size_t> closed_, reusable_;  // slots: see close()
+  std::size_t perhaps_live_ = 0;                // slots below this are not known to be hung up
 };
 
 // read(2) of an event, scaled when the counter was shared out over time; 0 when it cannot be read.

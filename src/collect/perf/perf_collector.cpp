@@ -135,7 +135,7 @@ std::string PerfCollector::describe() const {
 
 std::vector<std::string> PerfCollector::notices() const {
   std::vector<std::string> all = events_->notices();
-  all.insert(all.end(), mode_.notices().begin(), mode_.notices().end());
+  for (std::string& notice : mode_.notices()) all.push_back(std::move(notice));
   all.insert(all.end(), records_.notices().begin(), records_.notices().end());
   return all;
 }

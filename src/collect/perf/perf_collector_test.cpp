@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -88,9 +89,9 @@ class Puppet {
 
 // Everything that came out of a collector.
 struct Seen {
-  std::map<std::int32_t, std::int64_t> sampled_by_tid, total_by_tid;
+  std::map<std::int32_t, std::int64_t> sampled_by_tid, total_by_tid, ticks_by_tid;
   std::set<std::int32_t> sampled_pids, exited_tids, forked_tids;
-  std::int64_t sampled = 0;
+  std::int64_t sampled = 0, ticks = 0;
   std::uint64_t lost = 0;
   std::size_t samples = 0, estimates = 0, with_registers = 0, with_stack = 0, maps = 0, execs = 0,
               out_of_order = 0;
@@ -106,7 +107,7 @@ struct Seen {
     if (sample.time < last) ++out_of_order;
     last = sample.time;
     ++samples;
-    estimates += sample.is_estimate ? 1U : 0U;
+    estimates += sample.basis == SampleBasis::cpu_period ? 1U : 0U;
     sampled += sample.value;
     sampled_by_tid[to_int(sample.tid)] += sample.value;
     sampled_pids.insert(to_int(sample.pid));
@@ -120,6 +121,10 @@ struct Seen {
   void note(const TaskTotalEvent& total) { total_by_tid[to_int(total.tid)] += total.value; }
   void note(const LostEvent& event) { lost += event.records; }
   void note(const ThrottleEvent&) {}
+  void note(const TickEvent& tick) {
+    ticks += tick.value;
+    ticks_by_tid[to_int(tick.tid)] += tick.value;
+  }
 };
 
 // The clock of an event also runs while the hypervisor or an interrupt has the CPU, which rusage leaves out:
@@ -662,6 +667,47 @@ TEST(PerfCollector, SlowsDownEitherByLeavingOutOrInTheKernel) {
     }
     EXPECT_GT(seen.sampled, 200'000'000);  // each stands for those that are not there
   }
+}
+
+// Tasks of two milliseconds, a fifth of a period: those that are forked once they matter have ticks, which
+// add up to their time.
+TEST(PerfCollector, SamplesShortTasksMoreOftenWithoutEventsOfCpus) {
+  constexpr int kChildren = 1000;
+  Puppet puppet([] {
+    for (int i = 0; i < kChildren; ++i) {
+      if (pid_t child = ::fork(); child == 0) {
+        burn(milliseconds(2));
+        ::_exit(0);
+      } else {
+        ::waitpid(child, nullptr, 0);
+      }
+    }
+  });
+  PerfOptions options = options_at(99);
+  options.per_cpu = PerCpuUse::never;
+  OPEN_OR_SKIP(collector, Target::process(puppet.pid()), options);
+  Seen seen;
+  puppet.go();
+  collect_to_end(collector, seen);
+  EXPECT_EQ(collector.mode(), PerfMode::per_task);
+  EXPECT_THAT(collector.describe(), ::testing::HasSubstr("short tasks"));
+  EXPECT_EQ(collector.notices().size(), 0U) << collector.notices().front();
+  EXPECT_GT(seen.ticks_by_tid.size(), 100U);
+  // What each has counted adds up to what all have: nothing was exchanged between them.
+  const std::int64_t total = *collector.exact_total(0);
+  std::int64_t sum = 0;
+  for (const auto& [tid, of_task] : seen.total_by_tid) sum += of_task;
+  EXPECT_NEAR(static_cast<double>(sum) / static_cast<double>(total), 1.0, 0.02);
+  // Ticks begin in the midst of the parent.
+  std::int64_t time_of_ticked = 0, ticks = 0;
+  for (const auto& [tid, of_task] : seen.ticks_by_tid) {
+    if (tid == to_int(puppet.pid())) continue;
+    time_of_ticked += seen.total_by_tid[tid];
+    ticks += of_task;
+  }
+  EXPECT_NEAR(static_cast<double>(ticks) / static_cast<double>(time_of_ticked), 1.0, 0.1);
+  EXPECT_NEAR(static_cast<double>(seen.sampled), static_cast<double>(seen.ticks),
+              5 * std::sqrt(static_cast<double>(seen.samples)) * 1e9 / 99);
 }
 
 TEST(PerfCollector, ChangesToCpusUnderAForkStorm) {

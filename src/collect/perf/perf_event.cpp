@@ -127,6 +127,15 @@ perf_event_attr task_totals_attr(const EventSpec& spec, const AttrRequest& reque
   return attr;
 }
 
+perf_event_attr task_ticks_attr(const EventSpec& spec, const AttrRequest& request) {
+  constexpr std::uint32_t kSmallStack = 8192;  // a ring holds few records, and most of them are left out
+  AttrRequest small = request;
+  small.stack_bytes = std::min(request.stack_bytes, kSmallStack);
+  small.side_band = false;
+  small.enable_on_exec = false;
+  return task_sampling_attr(spec, small);
+}
+
 perf_event_attr cpu_sampling_attr(const EventSpec& spec, const AttrRequest& request) {
   perf_event_attr attr = sampling_attr(spec, request);
   // The clock of a task means nothing without a task.

@@ -52,6 +52,8 @@ perf_event_attr task_sampling_attr(const EventSpec& spec,
 // of the CPU that the event is for, and two CPUs that write to one ring can leave it silent for good. Seen
 // on 6.18: after some ten thousand ends of threads on two CPUs (PerfCollector.RingsSurviveAStormOfThreads).
 perf_event_attr task_totals_attr(const EventSpec& spec, const AttrRequest& request);
+// Samples like the first, with small copies of the stack, and starts when it is told to.
+perf_event_attr task_ticks_attr(const EventSpec& spec, const AttrRequest& request);
 perf_event_attr cpu_sampling_attr(const EventSpec& spec, const AttrRequest& request);  // all tasks of one CPU
 perf_event_attr counting_attr(const EventSpec& spec, const AttrRequest& request);      // inherited, no ring
 perf_event_attr ring_attr(const AttrFeatures& features,

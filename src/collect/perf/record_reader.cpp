@@ -46,9 +46,12 @@ void RecordReader::on_record(const SampleRecord& record, const EventSlot& slot, 
   if (events_.is_paused() && record.id.time > events_.paused_at())
     return events_.disable_sampling();  // it was forked in between
   Tid tid = to_tid(record.id.tid);
+  if (slot.role == SlotRole::task_ticks) return on_tick(record, slot, handle);
   drop_doubles(slot, tid);
   mode_.note_sample(tid);
   const PlannedEvent& planned = events_.plan().events[slot.event];
+  const TaskSet::Task* task = mode_.tasks().find(tid);
+  if (planned.has_ticks() && task != nullptr && mode_.fine().covers(*task, record.id.time)) return;
   // Only a fixed period can be changed in the kernel.
   const bool is_slowed = slot.role == SlotRole::cpu_sampling && planned.has_fixed_period();
   const double weight = is_slowed ? thinning_.weight_at(record.id.time) : thinning_.draw_weight();
@@ -56,11 +59,35 @@ void RecordReader::on_record(const SampleRecord& record, const EventSlot& slot, 
     ++counters_.thinned_samples;
     return;
   }
+  const bool is_of_cpu = slot.role == SlotRole::cpu_sampling;
+  hand_sample(record, slot, weight, is_of_cpu ? SampleBasis::cpu_period : SampleBasis::own_period, handle);
+}
+
+// Each tick counts, and as many become samples as the rate that was asked for gives.
+void RecordReader::on_tick(const SampleRecord& record, const EventSlot& slot, const EventHandler& handle) {
+  const PlannedEvent& planned = events_.plan().events[slot.event];
+  const double weight = mode_.note_tick(to_tid(record.id.tid), record.period);
+  const double value = static_cast<double>(record.period) * weight;
+  handle(TickEvent{.pid = to_pid(record.id.pid),
+                   .tid = to_tid(record.id.tid),
+                   .event = planned.index,
+                   .value = std::llround(value * planned.spec.value_scale)});
+  const double wanted = static_cast<double>(planned.task_attr.sample_period) * thinning_.factor();
+  if (!thinning_.draw(value / wanted)) {
+    ++counters_.thinned_samples;
+    return;
+  }
+  hand_sample(record, slot, wanted / static_cast<double>(record.period), SampleBasis::ticks, handle);
+}
+
+void RecordReader::hand_sample(const SampleRecord& record, const EventSlot& slot, double weight,
+                               SampleBasis basis, const EventHandler& handle) {
+  const PlannedEvent& planned = events_.plan().events[slot.event];
   ++counters_.samples;
   SampleEvent sample =
       to_sample_event(record, planned.spec, planned.index, events_.clock().to_monotonic(record.id.time));
   if (weight != 1) sample.value = std::llround(static_cast<double>(sample.value) * weight);
-  sample.is_estimate = slot.role == SlotRole::cpu_sampling;
+  sample.basis = basis;
   if (ThreadContextReader* contexts = events_.contexts())
     sample.thread_context = contexts->take({sample.pid, sample.tid, sample.cpu, sample.address}, sample.time);
   handle(sample);
@@ -157,6 +184,7 @@ void RecordReader::on_record(const ReadRecord& record, const EventSlot& slot, co
   drop_doubles(slot, tid);
   const PlannedEvent& planned = events_.plan().events[slot.event];
   if (planned.spec.value_source != EventSpec::ValueSource::period) return;
+  if (planned.has_ticks()) mode_.note_total(record.value, planned.task_attr.sample_period);
   auto value = std::llround(static_cast<double>(scaled_value(record)) * planned.spec.value_scale);
   if (value == 0) return;
   handle(TaskTotalEvent{.pid = to_pid(record.pid), .tid = tid, .event = planned.index, .value = value});

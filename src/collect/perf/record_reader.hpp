@@ -32,6 +32,9 @@ class RecordReader {
 
  private:
   void on_record(const SampleRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void on_tick(const SampleRecord& record, const EventSlot& slot, const EventHandler& handle);
+  void hand_sample(const SampleRecord& record, const EventSlot& slot, double weight, SampleBasis basis,
+                   const EventHandler& handle);
   void on_record(const MmapRecord& record, const EventSlot& slot, const EventHandler& handle);
   void on_record(const CommRecord& record, const EventSlot& slot, const EventHandler& handle);
   void on_record(const TaskRecord& record, const EventSlot& slot, const EventHandler& handle);

@@ -71,7 +71,7 @@ class RecordReaderTest : public testing::Test {
   void take(const CollectorEvent& event) {
     kinds_.push_back(event.index());
     if (const auto* total = std::get_if<TaskTotalEvent>(&event)) total_ += total->value;
-    if (const auto* sample = std::get_if<SampleEvent>(&event)) is_estimate_ = sample->is_estimate;
+    if (const auto* sample = std::get_if<SampleEvent>(&event)) basis_ = sample->basis;
   }
   // What the records of one test have come to.
   std::vector<std::size_t> taken() { return std::exchange(kinds_, {}); }
@@ -125,16 +125,16 @@ class RecordReaderTest : public testing::Test {
   std::uint64_t of_task_ = 0, of_cpu_ = 0, of_totals_ = 0;
   std::vector<std::size_t> kinds_;
   std::int64_t total_ = 0;
-  bool is_estimate_ = false;
+  SampleBasis basis_{};
 };
 
 TEST_F(RecordReaderTest, TellsSamplesOfTasksFromThoseOfCpus) {
   read_sample(of_task_, kRead, 10);
   EXPECT_THAT(taken(), ElementsAre(kind_of<SampleEvent>()));
-  EXPECT_FALSE(is_estimate_);
+  EXPECT_EQ(basis_, SampleBasis::own_period);
   read_sample(of_cpu_, kRead, 11);
   EXPECT_THAT(taken(), ElementsAre(kind_of<SampleEvent>()));
-  EXPECT_TRUE(is_estimate_);
+  EXPECT_EQ(basis_, SampleBasis::cpu_period);
   EXPECT_EQ(reader_->counters().samples, 2U);
   EXPECT_EQ(mode_->tasks().find(tid_from(kRead))->samples, 2U);
 }

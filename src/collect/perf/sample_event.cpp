@@ -36,6 +36,21 @@ constexpr PerfRegisterTable make_x86_64() {
   return table;
 }
 
+// The kernel has the same numbers for both, and gives as many registers as were asked for. Those that i386
+// code does not have come last.
+constexpr PerfRegisterTable make_i386() {
+  PerfRegisterTable table = make_x86_64();
+  // ax bx cx dx si di bp sp ip
+  constexpr std::array<std::int8_t, 9> low = {0, 3, 1, 2, 6, 7, 5, 4, kPc};
+  for (std::size_t i = 0; i < low.size(); ++i) table.dwarf_number[i] = low[i];
+  for (std::size_t i = 0; i < 8; ++i) table.dwarf_number[16 + i] = kNone;
+  table.argument_count = 0;  // they are on the stack
+  table.sp = 4;
+  table.fp = 5;
+  table.is_32_bit = true;
+  return table;
+}
+
 constexpr PerfRegisterTable make_aarch64() {
   PerfRegisterTable table;
   table.dwarf_number.fill(kNone);
@@ -53,6 +68,7 @@ constexpr PerfRegisterTable make_aarch64() {
 }  // namespace
 
 constinit const PerfRegisterTable kPerfRegistersX86_64 = make_x86_64();
+constinit const PerfRegisterTable kPerfRegistersI386 = make_i386();
 constinit const PerfRegisterTable kPerfRegistersAarch64 = make_aarch64();
 
 const PerfRegisterTable& native_perf_registers() {
@@ -61,6 +77,14 @@ const PerfRegisterTable& native_perf_registers() {
 #else
   return kPerfRegistersX86_64;
 #endif
+}
+
+const PerfRegisterTable* perf_registers_of(std::uint64_t abi) {
+  if (abi == PERF_SAMPLE_REGS_ABI_64) return &native_perf_registers();
+#if !defined(__aarch64__)
+  if (abi == PERF_SAMPLE_REGS_ABI_32) return &kPerfRegistersI386;
+#endif
+  return nullptr;
 }
 
 Registers to_registers(const PerfRegisterTable& table, std::span<const std::uint64_t> values) {
@@ -74,6 +98,10 @@ Registers to_registers(const PerfRegisterTable& table, std::span<const std::uint
       registers.pc = value;
     else
       registers.by_dwarf_number[static_cast<std::size_t>(number)] = value;
+  }
+  if (table.is_32_bit) {  // the upper halves are undefined
+    for (std::uint64_t& value : registers.by_dwarf_number) value &= 0xffffffffU;
+    registers.pc &= 0xffffffffU;
   }
   registers.sp = registers.by_dwarf_number[table.sp];
   registers.fp = registers.by_dwarf_number[table.fp];
@@ -112,7 +140,8 @@ std::uint64_t unscaled_value(const EventSpec& spec, const SampleRecord& record, 
     case EventSpec::ValueSource::raw_field:
       return raw_field(record.raw, spec.raw_offset, spec.raw_size);
     case EventSpec::ValueSource::register_argument: {
-      const auto& table = native_perf_registers();
+      const PerfRegisterTable* known = perf_registers_of(record.registers_abi);
+      const PerfRegisterTable& table = known != nullptr ? *known : native_perf_registers();
       auto value = spec.argument_is_register_number ? numbered_register(table, registers, spec.argument)
                                                     : argument_register(table, registers, spec.argument);
       return value.value_or(0);
@@ -147,9 +176,10 @@ SampleEvent to_sample_event(const SampleRecord& record, const EventSpec& spec, s
   sample.event = event;
   sample.address = record.ip;
   sample.in_kernel = (record.misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
-  sample.has_registers = record.registers_abi == PERF_SAMPLE_REGS_ABI_64;
-  if (sample.has_registers) {
-    sample.registers = to_registers(native_perf_registers(), record.registers);
+  if (const PerfRegisterTable* table = perf_registers_of(record.registers_abi)) {
+    sample.has_registers = true;
+    sample.is_32_bit = table->is_32_bit;
+    sample.registers = to_registers(*table, record.registers);
     sample.stack = record.stack;
   }
   sample.stack_requested = static_cast<std::uint32_t>(record.stack_reserved);

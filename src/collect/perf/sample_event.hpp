@@ -26,11 +26,15 @@ struct PerfRegisterTable {
   std::uint8_t sp = 0, fp = 0;  // DWARF numbers
   std::int8_t lr = kNone;
   std::uint64_t mask = 0;
+  bool is_32_bit = false;
 };
 
 extern const PerfRegisterTable kPerfRegistersX86_64;
+extern const PerfRegisterTable kPerfRegistersI386;  // with the mask of x86-64, as the kernel fills it
 extern const PerfRegisterTable kPerfRegistersAarch64;
 const PerfRegisterTable& native_perf_registers();
+// Of a sample whose user code was of that kind (PERF_SAMPLE_REGS_ABI_*); null: it has none.
+const PerfRegisterTable* perf_registers_of(std::uint64_t abi);
 
 // Turns the registers of a sample (as many as the table's mask has bits; fewer stay 0) into DWARF order.
 Registers to_registers(const PerfRegisterTable& table, std::span<const std::uint64_t> values);
@@ -53,6 +57,22 @@ MapEvent to_map_event(const MmapRecord& record, Nanoseconds time);
 // The value of a counter that was on for only part of the time, scaled to all of it.
 std::int64_t scaled_value(const ReadRecord& record);
 
+// xorshift, which is good enough for coins.
+class Coins {
+ public:
+  std::uint64_t next() {
+    state_ ^= state_ << 13U;
+    state_ ^= state_ >> 7U;
+    state_ ^= state_ << 17U;
+    return state_;
+  }
+  // From 0 to 1.
+  double fraction() { return static_cast<double>(next() >> 11U) * 0x1p-53; }
+
+ private:
+  std::uint64_t state_ = 0x9e3779b97f4a7c15U;
+};
+
 // Takes fewer samples, each of which stands for more. Events of a CPU are slowed down in the kernel. Events
 // that tasks inherit cannot be (each copy keeps its own period, and threads swap copies), so of their samples
 // each is taken with a probability, and one that is taken stands for those that are not: without a bias.
@@ -67,11 +87,12 @@ class Thinning {
   // What to multiply the value of a sample of a task with; 0: leave it out.
   double draw_weight() {
     if (factor_ == 1) return 1;
-    state_ ^= state_ << 13U;  // xorshift, which is good enough for coins
-    state_ ^= state_ >> 7U;
-    state_ ^= state_ << 17U;
-    return (state_ >> 11U) % factor_ == 0 ? factor_ : 0;
+    return (random_.next() >> 11U) % factor_ == 0 ? factor_ : 0;
   }
+
+  // True with that probability.
+  bool draw(double probability) { return random_.fraction() < probability; }
+  [[nodiscard]] std::uint32_t factor() const { return factor_; }
 
   // What to multiply the value of a sample with that a slowed event took at `time`: the kernel goes on to
   // report the period that it was opened with.
@@ -86,7 +107,7 @@ class Thinning {
   std::uint32_t factor_ = 1;
   std::uint32_t before_ = 1;
   std::uint64_t changed_at_ = 0;
-  std::uint64_t state_ = 0x9e3779b97f4a7c15U;
+  Coins random_;
 };
 
 }  // namespace ddprof

@@ -120,17 +120,39 @@ TEST(SampleValue, ComesFromARegister) {
   EXPECT_EQ(sample_value(spec, {}, registers), 4096);
 }
 
-TEST(SampleEvent, HasNoRegistersOrStackOfA32BitTask) {
+TEST(PerfRegisters, TurnsTheOrderOfTheKernelIntoThatOfI386) {
+  auto values = numbered(kPerfRegistersI386);
+  ASSERT_EQ(kPerfRegistersI386.mask, kPerfRegistersX86_64.mask);
+  values[7] |= std::uint64_t{0xdead} << 32U;
+  const Registers registers = to_registers(kPerfRegistersI386, values);
+  EXPECT_EQ(registers.by_dwarf_number[0], 100U);  // eax
+  EXPECT_EQ(registers.by_dwarf_number[3], 101U);  // ebx
+  EXPECT_EQ(registers.by_dwarf_number[1], 102U);  // ecx
+  EXPECT_EQ(registers.by_dwarf_number[2], 103U);  // edx
+  EXPECT_EQ(registers.by_dwarf_number[6], 104U);  // esi
+  EXPECT_EQ(registers.by_dwarf_number[7], 105U);  // edi
+  EXPECT_EQ(registers.fp, 106U);
+  EXPECT_EQ(registers.sp, 107U) << "the upper half is undefined";
+  EXPECT_EQ(registers.pc, 108U);
+  EXPECT_FALSE(argument_register(kPerfRegistersI386, registers, 1)) << "arguments are on the stack";
+}
+
+TEST(SampleEvent, TellsA32BitTaskFromOthers) {
   std::array<std::uint64_t, 17> registers{};
   std::array<std::byte, 8> stack{};
   SampleRecord record;
   record.registers_abi = PERF_SAMPLE_REGS_ABI_32;
   record.registers = registers;
   record.stack = stack;
+  EXPECT_TRUE(to_sample_event(record, {}, 0, {}).has_registers);
+  EXPECT_TRUE(to_sample_event(record, {}, 0, {}).is_32_bit);
+  EXPECT_EQ(to_sample_event(record, {}, 0, {}).stack.size(), 8U);
+  record.registers_abi = PERF_SAMPLE_REGS_ABI_NONE;
   EXPECT_FALSE(to_sample_event(record, {}, 0, {}).has_registers);
   EXPECT_TRUE(to_sample_event(record, {}, 0, {}).stack.empty());
   record.registers_abi = PERF_SAMPLE_REGS_ABI_64;
   EXPECT_TRUE(to_sample_event(record, {}, 0, {}).has_registers);
+  EXPECT_FALSE(to_sample_event(record, {}, 0, {}).is_32_bit);
   EXPECT_EQ(to_sample_event(record, {}, 0, {}).stack.size(), 8U);
 }
 

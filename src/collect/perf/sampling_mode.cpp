@@ -7,7 +7,7 @@
 namespace ddprof {
 
 SamplingMode::SamplingMode(const Target& target, PerCpuUse per_cpu, PerfEvents& events)
-    : target_(target), self_(Pid{::getpid()}), per_cpu_use_(per_cpu), events_(events) {
+    : target_(target), self_(Pid{::getpid()}), per_cpu_use_(per_cpu), events_(events), fine_(events) {
   // Without it a successor finds the tasks by their parents.
   if (auto roster = TaskRoster::create(); roster.ok()) tasks_.share(std::move(roster).value());
 }
@@ -78,7 +78,9 @@ Result<void> SamplingMode::start_per_cpu(std::string reason) {
 Result<void> SamplingMode::count_followed_tasks() {
   const auto from = events_.is_paused() ? Attacher::CountFrom::later : Attacher::CountFrom::now;
   for (Tid tid : tasks_.uncounted()) {
-    auto counted = events_.attacher().count_task(tid, from);
+    Result<void> counted;
+    if (mode_ == PerfMode::per_task) counted = events_.attacher().keep_apart_from_children(tid);
+    if (counted.ok()) counted = events_.attacher().count_task(tid, from);
     if (!counted.ok() && counted.error().code != ErrorCode::not_found) return counted;
     TaskSet::Task* task = tasks_.find(tid);
     task->is_counted = true;  // or it is already gone
@@ -97,7 +99,9 @@ void SamplingMode::advance() {
   }
   if (events_.is_paused()) return;  // nothing is known about tasks that are not sampled
   if (!is_changing_) {
-    if (!may_change() || !short_tasks_.matter(events_.clock().now())) return;
+    const bool have_mattered = short_tasks_.matter(events_.clock().now());
+    if (!may_change()) return fine_.advance(short_tasks_, tasks_);
+    if (!have_mattered) return;
     is_changing_ = true;
     change_reason_.clear();
   }
@@ -124,6 +128,7 @@ Result<void> SamplingMode::change_to_per_cpu() {
   events_.slots().start_counting();
   events_.slots().retire(SlotRole::task_sampling);
   events_.slots().forget(SlotRole::task_totals);
+  events_.slots().close(SlotRole::task_ticks);  // which kept tasks apart
   is_changing_ = false;
   return {};
 }
@@ -192,11 +197,18 @@ bool SamplingMode::note_fork(Tid tid, Pid pid, Tid parent_tid, std::uint64_t tim
   }
   TaskSet::Task* child = tasks_.find(tid);
   child->covered_from = parent.covered_from;
+  fine_.note_fork(*child, parent, parent_tid, time);
   if (parent.is_counted && parent.counted_since <= time) {
     child->is_counted = true;
     child->counted_since = time;
   }
   return true;
+}
+
+std::vector<std::string> SamplingMode::notices() const {
+  std::vector<std::string> all = notices_;
+  if (!fine_.notice().empty()) all.push_back(fine_.notice());
+  return all;
 }
 
 bool SamplingMode::note_exit(Tid tid, std::uint64_t time) {

@@ -6,6 +6,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "collect/perf/fine_sampling.hpp"
 #include "collect/perf/perf_events.hpp"
 #include "collect/perf/task_set.hpp"
 #include "collect/target.hpp"
@@ -19,7 +20,7 @@ enum class PerfMode : std::uint8_t { per_task, per_cpu };
 // It starts with per-task events: inherited by every child and thread, permitted to everybody, exact per
 // task. Where much of its time turns out to be in short tasks and the user may, it changes over to per-CPU
 // events, which sample tasks of any length alike and cost forks nothing; what belongs to the target is then
-// filtered by pid.
+// filtered by pid. Where the user may not, such tasks get events of a shorter period (FineSampling).
 class SamplingMode {
  public:
   SamplingMode(const Target& target, PerCpuUse per_cpu, PerfEvents& events);
@@ -31,10 +32,10 @@ class SamplingMode {
   void follow_change(std::uint64_t time);
 
   [[nodiscard]] PerfMode mode() const { return mode_; }
-  [[nodiscard]] const std::string& reason() const { return reason_; }
+  [[nodiscard]] const std::string& reason() const { return reason_.empty() ? fine_.reason() : reason_; }
   [[nodiscard]] bool is_changing() const { return is_changing_; }
   [[nodiscard]] bool has_exact_total() const { return has_exact_total_; }
-  [[nodiscard]] const std::vector<std::string>& notices() const { return notices_; }
+  [[nodiscard]] std::vector<std::string> notices() const;
   [[nodiscard]] bool follows_everything() const { return target_.is_host(); }
   [[nodiscard]] TaskSet& tasks() { return tasks_; }
   [[nodiscard]] const TaskSet& tasks() const { return tasks_; }
@@ -53,6 +54,13 @@ class SamplingMode {
     return target_.has_children || child == parent;
   }
   void note_sample(Tid tid);
+  // The kernel counted so much CPU time of a task that has ended, on one CPU.
+  void note_total(std::uint64_t cpu_ns, std::uint64_t period_ns) {
+    if (cpu_ns < period_ns * ShortTasks::kFewSamples) short_tasks_.note_total(cpu_ns);
+  }
+  // How many periods the tick stands for.
+  double note_tick(Tid tid, std::uint64_t period) { return fine_.tick_weight(tid, tasks_.find(tid), period); }
+  [[nodiscard]] const FineSampling& fine() const { return fine_; }
   void note_exec(Pid pid);
   // False: the fork is of a task that is known already.
   bool note_fork(Tid tid, Pid pid, Tid parent, std::uint64_t time);
@@ -80,6 +88,7 @@ class SamplingMode {
   PerfEvents& events_;
   TaskSet tasks_;
   ShortTasks short_tasks_;
+  FineSampling fine_;
   PerfMode mode_ = PerfMode::per_task;
   std::string reason_;
   bool is_changing_ = false;

@@ -98,6 +98,11 @@ TaskSet::Task* TaskSet::find(Tid tid) {
   return entry == tasks_.end() ? nullptr : &entry->second;
 }
 
+const TaskSet::Task* TaskSet::find(Tid tid) const {
+  auto entry = tasks_.find(to_int(tid));
+  return entry == tasks_.end() ? nullptr : &entry->second;
+}
+
 std::vector<Tid> TaskSet::all() const {
   std::vector<Tid> tids;
   for (const auto& [tid, task] : tasks_) tids.push_back(Tid{tid});
@@ -126,19 +131,34 @@ void TaskSet::forget(const Task& task) {
 namespace {
 
 constexpr std::uint64_t kWindow = 500'000'000;
+constexpr std::uint64_t kMostWindows = 20;     // to judge by
 constexpr std::uint64_t kEnoughInAll = 50;     // a shell script's start is not enough
 constexpr std::uint64_t kEnoughInWindow = 10;  // tasks, or periods
 constexpr std::uint64_t kGoodPart = 5;         // one in so many
 
 }  // namespace
 
+void ShortTasks::Stretch::add(const Stretch& other) {
+  ended += other.ended;
+  of_short += other.of_short;
+  of_all += other.of_all;
+  cpu_ns += other.cpu_ns;
+  ++windows;
+}
+
+bool ShortTasks::Stretch::has_many() const {
+  return ended > kEnoughInWindow || of_short > 2 * kEnoughInWindow;
+}
+
+bool ShortTasks::Stretch::is_good_part() const { return of_short * kGoodPart > of_all; }
+
 void ShortTasks::note_end(std::uint64_t time_ns, std::uint32_t samples) {
   matter(time_ns);
-  ++all_;  // half a period after its last sample, on average
+  ++window_.of_all;  // half a period after its last sample, on average
   if (samples >= kFewSamples) return;
-  ++ended_;
+  ++window_.ended;
   ++all_ended_;
-  short_ += 2 * std::uint64_t{samples} + 1;
+  window_.of_short += 2 * std::uint64_t{samples} + 1;
 }
 
 bool ShortTasks::matter(std::uint64_t now_ns) {
@@ -151,9 +171,21 @@ bool ShortTasks::matter(std::uint64_t now_ns) {
 }
 
 void ShortTasks::close_window() {
-  const bool are_many = ended_ > kEnoughInWindow || short_ > 2 * kEnoughInWindow;
-  if (all_ended_ >= kEnoughInAll && are_many && short_ * kGoodPart > all_) have_mattered_ = true;
-  ended_ = short_ = all_ = 0;
+  if (all_ended_ >= kEnoughInAll && window_.has_many() && window_.is_good_part()) have_mattered_ = true;
+  unjudged_.add(window_);
+  window_ = {};
+  if (!unjudged_.has_many() && unjudged_.of_all <= 2 * kEnoughInWindow && unjudged_.windows < kMostWindows)
+    return;
+  judge(unjudged_);
+  unjudged_ = {};
+}
+
+void ShortTasks::judge(const Stretch& stretch) {
+  if (stretch.ended > 0) mean_ns_ = stretch.cpu_ns / stretch.ended;
+  if (all_ended_ >= kEnoughInAll && stretch.has_many() && stretch.is_good_part())
+    since_they_mattered_ = 0;
+  else if (since_they_mattered_ < kSomeJudgements)
+    ++since_they_mattered_;
 }
 
 }  // namespace ddprof

@@ -55,6 +55,9 @@ class TaskSet {
     std::uint64_t counted_since = 0;  // time of the record that proves it
     Tid covered_from{};  // itself, or the nearest ancestor that per-task events were opened on; 0: unknown
     std::uint32_t place = TaskRoster::kNowhere;
+    std::uint32_t ticks_generation = 0;  // of its events, see FineSampling; 0: it never had any
+    std::uint64_t ticks_since = 0;
+    std::uint32_t ticks = 0;
   };
 
   // Keeps a list of the tasks where a successor finds it.
@@ -70,6 +73,7 @@ class TaskSet {
   void exec(Pid pid);
 
   [[nodiscard]] Task* find(Tid tid);
+  [[nodiscard]] const Task* find(Tid tid) const;
   [[nodiscard]] bool has_process(Pid pid) const { return threads_of_.contains(to_int(pid)); }
   [[nodiscard]] bool empty() const { return tasks_.empty(); }
   [[nodiscard]] std::size_t size() const { return tasks_.size(); }
@@ -93,19 +97,42 @@ class ShortTasks {
   // One with fewer samples than this is short.
   static constexpr std::uint32_t kFewSamples = 8;
 
-  void note_sample() { all_ += 2; }
+  void note_sample() { window_.of_all += 2; }
   void note_end(std::uint64_t time_ns, std::uint32_t samples);
-  // Closes windows that have passed; true once short tasks had a good part of one.
+  // What the kernel counted of a task that has ended, on one CPU.
+  void note_total(std::uint64_t cpu_ns) { window_.cpu_ns += cpu_ns; }
+  // Closes windows that have passed; true once short tasks, many of them, had a good part of one.
   bool matter(std::uint64_t now_ns);
+  // Whether they have a good part of the time now, however little that is.
+  [[nodiscard]] bool matter_now() const { return since_they_mattered_ < kSomeJudgements; }
+  // CPU time of one, by those that ended before the last judgement; 0: not known.
+  [[nodiscard]] std::uint64_t mean_ns() const { return mean_ns_; }
   [[nodiscard]] std::uint64_t ended() const { return all_ended_; }
 
  private:
+  static constexpr std::uint32_t kSomeJudgements = 4;
+
+  // What happened in a stretch of time.
+  struct Stretch {
+    std::uint64_t ended = 0;                 // short ones
+    std::uint64_t of_short = 0, of_all = 0;  // CPU time, in half periods
+    std::uint64_t cpu_ns = 0;                // of short ones
+    std::uint64_t windows = 0;
+
+    void add(const Stretch& other);
+    [[nodiscard]] bool has_many() const;
+    [[nodiscard]] bool is_good_part() const;
+  };
+
   void close_window();
+  void judge(const Stretch& stretch);
 
   std::uint64_t window_start_ = 0;
-  std::uint64_t ended_ = 0;            // short ones, in this window
-  std::uint64_t short_ = 0, all_ = 0;  // CPU time in this window, of short tasks and of all, in half periods
-  std::uint64_t all_ended_ = 0;        // short ones
+  Stretch window_;
+  Stretch unjudged_;             // windows that were too short to judge by
+  std::uint64_t all_ended_ = 0;  // short ones
+  std::uint64_t mean_ns_ = 0;
+  std::uint32_t since_they_mattered_ = kSomeJudgements;
   bool have_mattered_ = false;
 };
 

@@ -154,6 +154,28 @@ TEST(ShortTasks, MatterBeyondTheirLimits) {
   EXPECT_FALSE(matter(60, 12, 24)) << "6 of 30 periods";
 }
 
+// A sixteenth of a CPU, all of it in short tasks: few in any half second, and yet all that there is.
+TEST(ShortTasks, OfAProgramThatIsMostlyIdleMatterAfterSomeTime) {
+  ShortTasks tasks;
+  std::uint64_t now = end_tasks(tasks, 1, 60, 250 * kMillisecond, 1);
+  EXPECT_TRUE(tasks.matter_now());
+  EXPECT_FALSE(tasks.matter(now)) << "events of all CPUs would cost others more";
+  for (int second = 0; second < 30; ++second) tasks.matter(now += 1000 * kMillisecond);
+  EXPECT_TRUE(tasks.matter_now()) << "it may only be idle";
+  now = end_tasks(tasks, now, 12, 200 * kMillisecond, ShortTasks::kFewSamples + 8);
+  EXPECT_FALSE(tasks.matter_now()) << "now it has long ones";
+}
+
+TEST(ShortTasks, HaveAMeanOfThoseThatWereJudged) {
+  ShortTasks tasks;
+  std::uint64_t now = 1;
+  for (int i = 0; i < 60; ++i, now += 100 * kMillisecond) {
+    tasks.note_total(static_cast<std::uint64_t>(i < 30 ? 1 : 3) * kMillisecond);
+    tasks.note_end(now, 0);
+  }
+  EXPECT_EQ(tasks.mean_ns(), 3 * kMillisecond);
+}
+
 TEST(ShortTasks, EndWithFewerThanEightSamples) {
   ShortTasks tasks;
   tasks.note_end(1, ShortTasks::kFewSamples - 1);

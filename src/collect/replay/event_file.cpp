@@ -11,14 +11,15 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-constexpr std::string_view kMagic = "ddprof events 1\n";
+constexpr std::string_view kMagic = "ddprof events 3\n";
 
 // What every event consists of, for the reader and the writer alike.
 template <typename Codec>
 bool code_fields(Codec& codec, SampleEvent& event) {
-  return codec(event.pid, event.tid, event.time, event.cpu, event.event, event.value, event.address,
-               event.in_kernel, event.is_estimate, event.has_registers, event.registers, event.stack,
-               event.stack_requested, event.kernel_chain, event.user_chain, event.thread_context);
+  return codec(event.pid, event.tid, event.time, event.cpu, event.event, event.value, event.count,
+               event.address, event.in_kernel, event.basis, event.has_registers, event.registers, event.stack,
+               event.stack_requested, event.kernel_chain, event.user_chain, event.thread_context,
+               event.starts_in_library, event.stack_id, event.user_chain_end, event.is_32_bit);
 }
 template <typename Codec>
 bool code_fields(Codec& codec, MapEvent& event) {
@@ -40,6 +41,10 @@ bool code_fields(Codec& codec, ExitEvent& event) {
 }
 template <typename Codec>
 bool code_fields(Codec& codec, TaskTotalEvent& event) {
+  return codec(event.pid, event.tid, event.event, event.value);
+}
+template <typename Codec>
+bool code_fields(Codec& codec, TickEvent& event) {
   return codec(event.pid, event.tid, event.event, event.value);
 }
 template <typename Codec>

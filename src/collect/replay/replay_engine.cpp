@@ -12,6 +12,7 @@ namespace {
 const std::uint32_t* event_index(const CollectorEvent& event) {
   if (const auto* sample = std::get_if<SampleEvent>(&event)) return &sample->event;
   if (const auto* total = std::get_if<TaskTotalEvent>(&event)) return &total->event;
+  if (const auto* tick = std::get_if<TickEvent>(&event)) return &tick->event;
   return nullptr;
 }
 

@@ -21,6 +21,7 @@ SampleEvent full_sample() {
   sample.time = Nanoseconds(9);
   sample.value = 10'101'010;
   sample.has_registers = true;
+  sample.is_32_bit = true;
   sample.registers.pc = 0x401000;
   sample.stack = kStack;
   sample.stack_requested = 8192;
@@ -57,6 +58,7 @@ TEST(Replay, GivesBackEveryKindOfEvent) {
       DetachedEvent{.pid = Pid{7}},
       LostEvent{.tid = Tid{8}, .records = 3},
       ThrottleEvent{.time = Nanoseconds(4), .is_start = false},
+      TickEvent{.pid = Pid{7}, .tid = Tid{8}, .value = 200'000},
   });
   const auto collector = open(recording);
   EventFileWriter again;

@@ -172,7 +172,8 @@ std::optional<std::uint64_t> find_cfa(Dwarf_Frame* frame, Evaluator evaluator) {
 std::uint64_t MachineState::read(std::uint64_t address) const { return mix(address) & 0x7fff'ffff'fff0U; }
 
 std::uint64_t MachineState::register_value(std::uint64_t number, Architecture architecture) const {
-  if (architecture == Architecture::x86_64 && number == 16) return registers.pc;
+  if (architecture != Architecture::aarch64 && number == cfi_registers(architecture).return_address)
+    return registers.pc;
   return number < Registers::kCount ? registers.by_dwarf_number[number] : mix(number);
 }
 

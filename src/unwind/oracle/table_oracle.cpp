@@ -22,6 +22,7 @@ constexpr std::size_t kMaxDetails = 5;
 std::optional<std::uint64_t> evaluate_cfa(const ddprof_unwind_rule& rule, const MachineState& machine,
                                           Architecture architecture) {
   const Registers& registers = machine.registers;
+  const std::uint64_t word = word_bytes(architecture);
   const auto low = static_cast<std::int16_t>(rule.cfa_offset & 0xffff);
   const std::int64_t high = rule.cfa_offset >> 16;
   const auto plus = [](std::uint64_t value, std::int64_t offset) {
@@ -37,7 +38,8 @@ std::optional<std::uint64_t> evaluate_cfa(const ddprof_unwind_rule& rule, const 
     case DDPROF_CFA_DEREF_FP:
       return plus(machine.read(plus(registers.fp, low)), high);
     case DDPROF_CFA_PLT:
-      return registers.sp + 8 + (static_cast<std::int32_t>(registers.pc & 15) >= rule.cfa_offset ? 8 : 0);
+      return registers.sp + word +
+             (static_cast<std::int32_t>(registers.pc & 15) >= rule.cfa_offset ? word : 0);
     default:
       break;
   }
@@ -59,15 +61,15 @@ OraclePlace evaluate_fp(const ddprof_unwind_rule& rule, std::uint64_t cfa, const
   }
 }
 
-OraclePlace evaluate_return_address(const ddprof_unwind_rule& rule, std::uint64_t cfa) {
+OraclePlace evaluate_return_address(const ddprof_unwind_rule& rule, std::uint64_t cfa, std::uint64_t word) {
   const auto offset = static_cast<std::uint64_t>(std::int64_t{rule.fp_offset});
   switch (rule.fp_ra >> 4) {
     case DDPROF_RA_AT_CFA_MINUS_8:
-      return {OraclePlace::Kind::at_address, cfa - 8};
+      return {OraclePlace::Kind::at_address, cfa - word};
     case DDPROF_RA_IN_LINK_REGISTER:
       return {OraclePlace::Kind::same, 0};
     case DDPROF_RA_AFTER_FP:
-      return {OraclePlace::Kind::at_address, cfa + offset + 8};
+      return {OraclePlace::Kind::at_address, cfa + offset + word};
     case DDPROF_RA_AT_FP_OFFSET:
       return {OraclePlace::Kind::at_address, cfa + offset};
     case DDPROF_RA_IN_REGISTER:
@@ -118,7 +120,8 @@ class Comparison {
     if (frame->is_signal_frame != (rule.cfa == DDPROF_CFA_SIGNAL_FRAME)) return "signal frame";
     if (frame->is_signal_frame) return nullptr;
     const bool is_root = frame->return_address.kind == OraclePlace::Kind::undefined;
-    if (is_go_ && !is_root && rule.cfa == DDPROF_CFA_END) {
+    const bool ends_stack = rule.cfa == DDPROF_CFA_END || rule.cfa == DDPROF_CFA_GO_SWITCH;
+    if (is_go_ && !is_root && ends_stack) {
       ++report_.untold_by_go;
       return nullptr;
     }
@@ -136,7 +139,8 @@ class Comparison {
     }
     if (cfa != frame.cfa) return "cfa";
     if (frame.sp != OraclePlace{OraclePlace::Kind::value, *cfa}) return "sp";
-    if (evaluate_return_address(rule, *cfa) != frame.return_address) return "return address";
+    if (evaluate_return_address(rule, *cfa, word_bytes(architecture_)) != frame.return_address)
+      return "return address";
     const OraclePlace fp = evaluate_fp(rule, *cfa, machine);
     if (fp == frame.fp) return nullptr;
     if (is_go_ && frame.fp.kind == OraclePlace::Kind::same) {

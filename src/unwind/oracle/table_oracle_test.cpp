@@ -55,6 +55,13 @@ TEST(TableOracle, AgreesWithLibdwOnTheLibrariesOfThisProgram) {
   }
 }
 
+TEST(TableOracle, AgreesWithLibdwOnFilesOfI386) {
+  expect_file_agreement(DDPROF_SOURCE_DIR "/tests/fuzz/elf_file_fuzz/i386_library");
+  for (const char* path : {"/usr/lib32/libc.so.6", "/usr/lib32/libstdc++.so.6"}) {
+    if (::access(path, R_OK) == 0) expect_file_agreement(path);  // libc6-i386, lib32stdc++6
+  }
+}
+
 TEST(TableOracle, AgreesWithLibdwOnAGoProgram) {
   const std::string path = DDPROF_SOURCE_DIR "/build/dev/puppets/go_shares";
   if (::access(path.c_str(), R_OK) != 0) GTEST_SKIP() << "no Go compiler, or the puppets are not built";
