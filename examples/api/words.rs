@@ -2,7 +2,8 @@
 //
 //   rustc -O words.rs -l dylib=ddprof -L FOLDER_OF_LIBDDPROF && ./words words.pb.gz
 use std::collections::HashMap;
-use std::ffi::{c_char, c_int, CStr, CString};
+use std::ffi::{CStr, CString};
+use std::os::raw::{c_char, c_int};
 
 // As in ddprof.h.
 #[repr(C)]
