@@ -114,18 +114,21 @@ class HostileFiles(harness.SystemTest):
         profile = pprof.read(path)
         self.assert_no_worker_ended(profile)
         self.assert_service_is_whole(profile, service, cpu_ns)
-        self.assert_files_are_named("\n".join(profile.comments + messages), "many_segments", "many_sections", "large_eh_frame",
-                                    "packed_debug_info", "sparse_symbols")
+        text = "\n".join(profile.comments + messages)
+        self.assert_files_are_named(text, "many_segments", "many_sections", "packed_debug_info", "sparse_symbols")
+        # It waits behind the user's other files, which a slow machine has not read at the end. Alone it is read: the next test.
+        self.assertRegex(text, r"large_eh_frame: unwind information: (too large to read|was not read in time)")
         self.assertIn("perf map: ", "\n".join(profile.comments))
 
     @harness.tries(3)
     def test_unwind_information_that_is_too_large_has_a_marker(self):
         path = self.path("marker.pb.gz")
         command = [self.puppet("run_pages"), os.path.join(self.files, "large_eh_frame")]
-        with neighbours.running(neighbours.HOSTILE, command) as hostile, self.profiled_host(path):
+        with neighbours.running(neighbours.HOSTILE, command) as hostile, self.profiled_host(path) as messages:
             service, cpu_ns = self.run_service()
         profile = pprof.read(path)
         self.assert_marked(profile, hostile.pid, "large_eh_frame")
+        self.assert_files_are_named("\n".join(messages), "large_eh_frame")
         self.assert_service_is_whole(profile, service, cpu_ns)
 
     def assert_marked(self, profile, pid, name):
