@@ -1,7 +1,5 @@
 #include "unwind/code_walk.hpp"
 
-#include <absl/container/flat_hash_set.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -54,8 +52,7 @@ CodeWalk::State::State() {
 CodeWalk::Value CodeWalk::State::load(const Value& address) const {
   if (address.loads == 1) return {address.base, 2, address.inner, address.outer};
   if (!address.is_address()) return {};
-  for (std::size_t i = 0; i < slot_count; ++i) {
-    const Slot& slot = slots[i];
+  for (const Slot& slot : slots) {
     if (slot.base != address.base) continue;
     const std::int64_t distance = std::int64_t{slot.offset} - address.inner;
     if (distance == 0) return slot.value;
@@ -68,31 +65,29 @@ CodeWalk::Value CodeWalk::State::load(const Value& address) const {
 void CodeWalk::State::store(const Value& address, const Value& value) {
   if (!address.is_address()) return;
   // What was there is overwritten, in part or as a whole.
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < slot_count; ++i) {
-    const std::int64_t distance = std::int64_t{slots[i].offset} - address.inner;
-    const bool overlaps = slots[i].base == address.base && distance > -kWordBytes && distance < kWordBytes;
-    if (!overlaps) slots[kept++] = slots[i];
-  }
-  slot_count = kept;
-  const auto is_wanted = [](const Value& held) {
+  const auto overlaps = [&](const Slot& slot) {
+    const std::int64_t distance = std::int64_t{slot.offset} - address.inner;
+    return slot.base == address.base && distance > -kWordBytes && distance < kWordBytes;
+  };
+  slots.erase(std::remove_if(slots.begin(), slots.end(), overlaps), slots.end());
+  const auto is_wanted = [](const Slot& slot) {
+    const Value& held = slot.value;
     return held.is_known() &&
            (is_callee_saved(held.base) || held.base == kRsp || held.base >= kFirstUnknownStack);
   };
-  if (slot_count == kMaxSlots) {
-    Slot* victim =
-        std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return !is_wanted(slot.value); });
+  if (slots.size() == kMaxSlots) {
+    const auto victim = std::find_if_not(slots.begin(), slots.end(), is_wanted);
     if (victim == slots.end()) return;
-    *victim = slots[--slot_count];
+    slots.erase(victim);
   }
-  slots[slot_count++] = {address.base, address.inner, value};
+  slots.push_back({address.base, address.inner, value});
 }
 
 // A call may write there.
 void CodeWalk::State::forget_below(const Value& stack_pointer) {
   if (!stack_pointer.is_address()) return;
-  for (std::size_t i = 0; i < slot_count; ++i) {
-    if (slots[i].base == stack_pointer.base && slots[i].offset < stack_pointer.inner) slots[i].value = {};
+  for (Slot& slot : slots) {
+    if (slot.base == stack_pointer.base && slot.offset < stack_pointer.inner) slot.value = {};
   }
 }
 
@@ -108,22 +103,23 @@ void CodeWalk::start(const CodeBytes& code, const NoReturnFunctions* no_return) 
 
 void CodeWalk::AddressSet::clear() {
   if (++stamp_ == 0 || entries_.empty()) {
-    entries_.assign(kEntries, {});
+    entries_.assign(mask_ + 1, {});
     stamp_ = 1;
   }
   size_ = 0;
 }
 
 std::size_t CodeWalk::AddressSet::find(std::uint64_t address) const {
-  std::size_t at = (address * 0x9e3779b97f4a7c15U) >> (64 - kBits);
-  while (entries_[at].stamp == stamp_ && entries_[at].address != address) at = (at + 1) % kEntries;
+  const auto low = static_cast<std::uint32_t>(address);
+  std::size_t at = low & mask_;
+  while (entries_[at].stamp == stamp_ && entries_[at].address != low) at = (at + 1) & mask_;
   return at;
 }
 
 bool CodeWalk::AddressSet::add(std::uint64_t address) {
   Entry& entry = entries_[find(address)];
-  if (entry.stamp == stamp_ || size_ >= kEntries / 2) return false;
-  entry = {address, stamp_};
+  if (entry.stamp == stamp_ || size_ > mask_ / 2) return false;
+  entry = {static_cast<std::uint32_t>(address), stamp_};
   ++size_;
   return true;
 }
@@ -306,10 +302,9 @@ void CodeWalk::follow(std::uint64_t pc, State& state) {
 // Whether some path from here reaches a return, or leaves what is known: all functions do but those of which
 // it is sure. Without the stack, so that it is cheap. An answer depends on the function and the depth alone.
 bool CodeWalk::may_return(std::uint64_t function, unsigned depth) {
-  constexpr unsigned kMaxDepth = 3;
   if (is_listed(function)) return false;
-  if (depth == kMaxDepth || callee_instructions_ >= kMaxInstructions) return true;
-  const std::uint64_t key = function * kMaxDepth + depth;
+  if (depth == kMaxCallDepth || callee_instructions_ >= kMaxInstructions) return true;
+  const std::uint64_t key = function * kMaxCallDepth + depth;
   if (const auto known = may_return_.find(key); known != may_return_.end()) return known->second;
   const bool answer = finds_return(function, depth);
   if (callee_instructions_ < kMaxInstructions) may_return_.emplace(key, answer);
@@ -318,14 +313,16 @@ bool CodeWalk::may_return(std::uint64_t function, unsigned depth) {
 
 bool CodeWalk::finds_return(std::uint64_t function, unsigned depth) {
   constexpr unsigned kMaxVisits = 200;
-  std::vector<std::uint64_t> pending{function};
-  absl::flat_hash_set<std::uint64_t> seen;
+  absl::InlinedVector<std::uint64_t, 64> pending{function};
+  AddressSet& seen = visited_in_callees_[depth];
+  seen.clear();
+  unsigned visits = 0;
   while (!pending.empty()) {
     std::uint64_t pc = pending.back();
     pending.pop_back();
-    while (seen.insert(pc).second) {
+    while (seen.add(pc)) {
       const auto instruction = x86_64::decode(code_.at(pc));
-      if (!instruction || seen.size() > kMaxVisits || ++callee_instructions_ >= kMaxInstructions) return true;
+      if (!instruction || ++visits > kMaxVisits || ++callee_instructions_ >= kMaxInstructions) return true;
       const std::uint64_t next = pc + instruction->length;
       const std::uint64_t target = pc + static_cast<std::uint64_t>(instruction->target.value_or(0));
       const Flow flow = instruction->flow;
@@ -490,7 +487,7 @@ CodeRow CodeWalk::find_in_order(std::uint64_t pc) {
   if (may_return_.size() > kMaxSavedFunctions) may_return_.clear();
   pending_.push_back({pc, State()});
   while (!pending_.empty() && instructions_ < limit_ && certain_returns_ < kEnoughReturns) {
-    Path path = pending_.back();
+    Path path = std::move(pending_.back());
     pending_.pop_back();
     follow(path.pc, path.state);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/inlined_vector.h>
 
 #include <array>
 #include <cstddef>
@@ -84,26 +85,28 @@ class CodeWalk {
   [[nodiscard]] RegisterPlace place_of(unsigned dwarf_number) const;
 
  private:
-  // Addresses, forgotten all at once. Room for more than a walk can visit.
+  // Addresses of one piece of code, forgotten all at once. Neighbours are neighbours here, so that a walk
+  // finds them in the cache.
   class AddressSet {
    public:
+    explicit AddressSet(unsigned bits) : mask_((std::size_t{1} << bits) - 1) {}
+
     void clear();
-    // False if it was there, or if the set is full.
+    // False if it was there, or if the set is half full.
     bool add(std::uint64_t address);
     [[nodiscard]] bool contains(std::uint64_t address) const {
-      const Entry& entry = entries_[find(address)];
-      return entry.stamp == stamp_ && entry.address == address;
+      return entries_[find(address)].stamp == stamp_;
     }
 
    private:
-    static constexpr unsigned kBits = 13;
-    static constexpr std::size_t kEntries = std::size_t{1} << kBits;
     struct Entry {
-      std::uint64_t address = 0;
+      std::uint32_t address = 0;  // its low bits: a piece of code is smaller than 4 GiB
       std::uint32_t stamp = 0;
     };
+    // Where it is, or the free place for it.
     [[nodiscard]] std::size_t find(std::uint64_t address) const;
 
+    std::size_t mask_;
     std::vector<Entry> entries_;  // none before the first walk
     std::uint32_t stamp_ = 0;
     std::size_t size_ = 0;
@@ -134,8 +137,7 @@ class CodeWalk {
   struct State {
     std::array<Value, x86_64::kRegisters> registers;
     static constexpr std::size_t kMaxSlots = 24;
-    std::array<Slot, kMaxSlots> slots;
-    std::size_t slot_count = 0;
+    absl::InlinedVector<Slot, kMaxSlots> slots;  // copied at each branch: only what is used
     std::uint8_t compared_with_sp = x86_64::kNoRegister;
     bool has_popped = false;  // the last change of the stack pointer was the end of a frame
 
@@ -157,6 +159,8 @@ class CodeWalk {
     [[nodiscard]] const Value& sp() const { return registers[x86_64::kRsp]; }
     [[nodiscard]] const Value& fp() const { return registers[x86_64::kRbp]; }
   };
+
+  static constexpr unsigned kMaxCallDepth = 3;
 
   [[nodiscard]] CodeRow find_in_order(std::uint64_t pc);
   void follow(std::uint64_t pc, State& state);
@@ -184,7 +188,8 @@ class CodeWalk {
   bool is_skipping_ = false;  // forward jumps come first
   std::vector<Path> pending_;
   std::vector<Return> returns_found_;
-  AddressSet visited_;
+  AddressSet visited_{13};  // room for more than a walk can visit
+  std::array<AddressSet, kMaxCallDepth> visited_in_callees_{AddressSet(9), AddressSet(9), AddressSet(9)};
   std::uint8_t next_unknown_stack_ = kFirstUnknownStack;
   unsigned instructions_ = 0;
   unsigned callee_instructions_ = 0;  // of called functions

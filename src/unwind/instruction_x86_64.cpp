@@ -114,6 +114,21 @@ constexpr unsigned kMap0F3A = 3;
 // The prefix that is part of an opcode.
 enum Mandatory : std::uint8_t { kNone = 0, k66 = 1, kF3 = 2, kF2 = 3 };
 
+enum class Prefix : std::uint8_t { none, rex, operand_size, address_size, repeat, segment, lock };
+
+constexpr std::array<Prefix, 256> prefixes() {
+  std::array<Prefix, 256> table{};
+  for (unsigned byte = 0x40; byte < 0x50; ++byte) table[byte] = Prefix::rex;
+  for (const unsigned byte : {0x26U, 0x2eU, 0x36U, 0x3eU, 0x64U, 0x65U}) table[byte] = Prefix::segment;
+  table[0x66] = Prefix::operand_size;
+  table[0x67] = Prefix::address_size;
+  table[0xf0] = Prefix::lock;
+  table[0xf2] = table[0xf3] = Prefix::repeat;
+  return table;
+}
+
+constexpr std::array<Prefix, 256> kPrefixes = prefixes();
+
 constexpr std::uint16_t bit(unsigned reg) { return static_cast<std::uint16_t>(1U << reg); }
 
 constexpr unsigned kRcx = 1;
@@ -124,11 +139,15 @@ constexpr unsigned kR11 = 11;
 
 class Decoder {
  public:
-  explicit Decoder(std::span<const std::byte> code)
-      : begin_(code.data()), at_(code.data()), end_(at_ + std::min(code.size(), kMaxInstructionBytes)) {}
+  // Writes its answer in place: to copy what was just written by parts takes longer than anything else here.
+  Decoder(std::span<const std::byte> code, Instruction& found)
+      : begin_(code.data()),
+        at_(code.data()),
+        end_(at_ + std::min(code.size(), kMaxInstructionBytes)),
+        found_(found) {}
 
-  std::optional<Instruction> run() {
-    if (!read_prefixes() || !read_opcode() || !read_operands()) return std::nullopt;
+  bool run() {
+    if (!read_prefixes() || !read_opcode() || !read_operands()) return false;
     found_.length = static_cast<std::uint8_t>(at_ - begin_);
     if (encoding_ != Encoding::legacy) {
       find_vector_writes();
@@ -139,7 +158,7 @@ class Decoder {
     } else {
       find_three_byte_effect();
     }
-    return found_;
+    return true;
   }
 
  private:
@@ -160,61 +179,31 @@ class Decoder {
 
   bool read_prefixes() {
     for (; has(1); ++at_) {
-      switch (peek()) {
-        case 0x66:
-          has_66_ = true;
-          break;
-        case 0xf2:
-          repeat_ = kF2;
-          break;
-        case 0xf3:
-          repeat_ = kF3;
-          break;
-        case 0x67:
-          has_67_ = true;
-          break;
-        case 0x26:
-        case 0x2e:
-        case 0x36:
-        case 0x3e:
-        case 0x64:
-        case 0x65:
-          has_segment_ = peek() == 0x64 || peek() == 0x65;  // the others do nothing in 64-bit code
-          break;
-        case 0xf0:
-          break;
-        default:
-          if ((peek() & 0xf0) != 0x40) return true;
-          rex_ = peek();  // counts only right before the opcode
-          ++at_;
-          if (!has(1)) return false;
-          if ((peek() & 0xf0) == 0x40 || is_prefix(peek())) {
-            rex_ = 0;
-            --at_;
-          } else {
-            return true;
-          }
-      }
+      const unsigned byte = peek();
+      const Prefix prefix = kPrefixes[byte];
+      if (prefix == Prefix::none) return true;
+      rex_ = prefix == Prefix::rex ? byte : 0;  // counts only right before the opcode
+      if (prefix != Prefix::rex) note_prefix(prefix, byte);
     }
     return false;
   }
 
-  static bool is_prefix(unsigned byte) {
-    switch (byte) {
-      case 0x66:
-      case 0xf2:
-      case 0xf3:
-      case 0x67:
-      case 0x26:
-      case 0x2e:
-      case 0x36:
-      case 0x3e:
-      case 0x64:
-      case 0x65:
-      case 0xf0:
-        return true;
+  void note_prefix(Prefix prefix, unsigned byte) {
+    switch (prefix) {
+      case Prefix::operand_size:
+        has_66_ = true;
+        break;
+      case Prefix::address_size:
+        has_67_ = true;
+        break;
+      case Prefix::repeat:
+        repeat_ = byte == 0xf2 ? kF2 : kF3;
+        break;
+      case Prefix::segment:
+        has_segment_ = byte >= 0x64;  // the others do nothing in 64-bit code
+        break;
       default:
-        return false;
+        break;
     }
   }
 
@@ -818,7 +807,7 @@ class Decoder {
   const std::byte* begin_;
   const std::byte* at_;
   const std::byte* end_;
-  Instruction found_;
+  Instruction& found_;
 
   Encoding encoding_ = Encoding::legacy;
   bool has_66_ = false;
@@ -841,6 +830,10 @@ class Decoder {
 
 }  // namespace
 
-std::optional<Instruction> decode(std::span<const std::byte> code) { return Decoder(code).run(); }
+std::optional<Instruction> decode(std::span<const std::byte> code) {
+  std::optional<Instruction> found(std::in_place);
+  if (!Decoder(code, *found).run()) found.reset();
+  return found;
+}
 
 }  // namespace ddprof::x86_64
