@@ -24,6 +24,7 @@ PARANOID = "/proc/sys/kernel/perf_event_paranoid"
 IS_ROOT = os.geteuid() == 0
 NOBODY = 65534
 CPU, COUNT = "cpu/nanoseconds", "samples/count"
+PATIENCE = 300  # seconds: what has not ended by then hangs. A machine that is busy otherwise takes ten times as long as an idle one.
 THREAD_ID, THREAD_NAME, PROCESS_ID, PROCESS_NAME = "thread id", "thread name", "pid", "process name"
 
 
@@ -40,14 +41,14 @@ def unprivileged(command, user=NOBODY):
 
 
 def wait_for(condition, seconds, what):
-    """Polls for a state of another process that announces itself in no other way. A busy machine has four times as long."""
-    end = time.monotonic() + 4 * seconds
+    """Polls for a state of another process that announces itself in no other way. A busy machine has ten times as long."""
+    end = time.monotonic() + 10 * seconds
     while time.monotonic() < end:
         value = condition()
         if value:
             return value
         time.sleep(0.02)
-    raise AssertionError("waited %d s in vain for %s" % (4 * seconds, what))
+    raise AssertionError("waited %d s in vain for %s" % (10 * seconds, what))
 
 
 def processes_of(executable):
@@ -163,7 +164,7 @@ class SystemTest(unittest.TestCase):
         return os.path.join(cls.folder, name)
 
     def run_command(self, command, **options):
-        options.setdefault("timeout", 120)
+        options.setdefault("timeout", PATIENCE)
         options.setdefault("stdin", subprocess.DEVNULL)
         options.setdefault("env", self.environment())
         options.setdefault("cwd", self.folder)

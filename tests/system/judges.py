@@ -31,7 +31,7 @@ def install(folder):
     for name in ("package.json", "package-lock.json", ".npmrc"):
         shutil.copy2(os.path.join(SOURCES, name), folder)
     result = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, timeout=200)
+                            stderr=subprocess.STDOUT, text=True, timeout=harness.PATIENCE)
     if result.returncode != 0:
         raise unittest.SkipTest("npm could not install the judges: %s" % result.stdout.strip().splitlines()[-1])
     shutil.copy2(lock, stamp)
@@ -40,7 +40,7 @@ def install(folder):
 def node(script, *arguments):
     """What a script of tests/formats prints."""
     command = ["node", os.path.join(SOURCES, script), *arguments]
-    result = subprocess.run(command, cwd=installed(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
+    result = subprocess.run(command, cwd=installed(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=harness.PATIENCE)
     if result.returncode != 0:
         raise AssertionError(result.stdout + result.stderr)
     return result.stdout
@@ -71,7 +71,7 @@ def go_raw(path, folder):
     if not shutil.which("go"):
         raise unittest.SkipTest("go is not installed")
     result = subprocess.run(["go", "tool", "pprof", "-symbolize=none", "-raw", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            timeout=120, env=dict(os.environ, HOME=folder, GOCACHE=folder, GOFLAGS=""))
+                            timeout=harness.PATIENCE, env=dict(os.environ, HOME=folder, GOCACHE=folder, GOFLAGS=""))
     if result.returncode != 0:
         raise AssertionError(result.stderr)
     return result.stdout
@@ -82,7 +82,7 @@ def go_top(path, folder):
     if not shutil.which("go"):
         raise unittest.SkipTest("go is not installed")
     result = subprocess.run(["go", "tool", "pprof", "-symbolize=none", "-top", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            timeout=120, env=dict(os.environ, HOME=folder, GOCACHE=folder, GOFLAGS=""))
+                            timeout=harness.PATIENCE, env=dict(os.environ, HOME=folder, GOCACHE=folder, GOFLAGS=""))
     if result.returncode != 0:
         raise AssertionError(result.stderr)
     return result.stdout

@@ -20,7 +20,7 @@ Sample = collections.namedtuple("Sample", "column stack addresses mappings label
 def protoc_text(path):
     with open(path, "rb") as file:
         result = subprocess.run(["protoc", "--proto_path=" + os.path.dirname(SCHEMA), "--decode=otlp.ExportProfilesServiceRequest",
-                                 os.path.basename(SCHEMA)], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+                                 os.path.basename(SCHEMA)], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=harness.PATIENCE)
     if result.returncode != 0 or result.stderr:
         raise ValueError("protoc: %s" % result.stderr.decode())
     return result.stdout.decode()

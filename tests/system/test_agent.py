@@ -27,7 +27,7 @@ class Uploads(harness.SystemTest):
         command = [self.binary, "-U", receiver.url, *options, self.puppet("split"), "1", str(seconds)]
         run_options.setdefault("env", self.environment())
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, **run_options)
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=harness.PATIENCE)
         self.assertEqual(process.returncode, 0, stderr)
         self.wait_until_profiler_ends()
         self.assertEqual(receiver.problems, [])
@@ -125,7 +125,7 @@ class Uploads(harness.SystemTest):
 class Trouble(harness.SystemTest):
     def record_to(self, url, seconds=1.5):
         """A recording whose agent has trouble: the target and the file are as they would be. Nothing waits (test_answers has that)."""
-        return self.record([self.puppet("split"), "1", str(seconds)], ["-u", "1", "-U", url, "--spool-dir", "none"], timeout=30)
+        return self.record([self.puppet("split"), "1", str(seconds)], ["-u", "1", "-U", url, "--spool-dir", "none"], timeout=harness.PATIENCE)
 
     def assert_fails(self, url, *words):
         recording = self.record_to(url)

@@ -341,7 +341,7 @@ print(status(), error(), stop(), flush=True)
         for pid in harness.processes_of(self.binary):
             os.kill(pid, signal.SIGKILL)
         self.wait_until_profiler_ends()
-        out, _ = program.communicate("\n", timeout=120)
+        out, _ = program.communicate("\n", timeout=harness.PATIENCE)
         self.assertEqual(program.returncode, 0)
         self.assertRegex(out, r"^4 4 the profiler('s supervisor was killed| has ended by itself).*\n3  0\n$")
 

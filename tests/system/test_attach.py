@@ -58,7 +58,7 @@ class Attach(AttachTest):
         for _ in range(5):
             target.send_signal(signal.SIGUSR1)
             late |= set(json.loads(target.stdout.readline())["tids"])
-        _, stderr = profiler.communicate(timeout=60)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)
         sampled = {int(s.labels[harness.THREAD_ID]) for s in recording.samples()}
@@ -71,7 +71,7 @@ class Attach(AttachTest):
         self.addCleanup(profiler.kill)
         harness.wait_for(lambda: is_attached(profiler.pid), 20, "the profiler to attach")
         target.communicate()
-        _, stderr = profiler.communicate(timeout=20)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
 
     def test_an_interrupt_ends_it_with_a_profile(self):
@@ -83,7 +83,7 @@ class Attach(AttachTest):
         harness.wait_for(lambda: is_attached(profiler.pid), 20, "the profiler to attach")
         time.sleep(0.5)  # what is collected, not a synchronisation
         profiler.send_signal(signal.SIGINT)
-        _, stderr = profiler.communicate(timeout=20)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertTrue(os.path.exists(path), stderr)
         self.assertIsNone(target.poll())
 
@@ -166,7 +166,7 @@ class Children(AttachTest):
         time.sleep(0.5)  # what is collected, not a synchronisation
         process.kill()
         process.wait()  # the kernel ends the children with it
-        _, stderr = profiler.communicate(timeout=20)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)
         self.assertEqual(self.pids(recording), {*workers, grandchild, late})

@@ -150,7 +150,7 @@ class Limits(harness.SystemTest):
             running = [subprocess.Popen([part.format(i) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
                        for i in range(6)]
             for process in running:
-                _, stderr = process.communicate(timeout=60)
+                _, stderr = process.communicate(timeout=harness.PATIENCE)
                 self.assertEqual(process.returncode, 0, stderr)
 
 

@@ -75,7 +75,7 @@ class Run:
         self.truth.is_done.set()
         self.truth.join()
         self.process.stdin.close()
-        self.test.assertEqual(self.process.wait(timeout=20), 0)
+        self.test.assertEqual(self.process.wait(timeout=harness.PATIENCE), 0)
         self.process.stdout.close()
         self.process.stderr.close()
         self.test.wait_until_profiler_ends()

@@ -73,7 +73,7 @@ class Collectors(harness.SystemTest):
         """Wraps a puppet that spends so much CPU time, and waits for the end of its profiler. Returns its PID."""
         process = subprocess.Popen([self.binary, *options, self.puppet("split"), "1", str(seconds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, cwd=self.folder, env=dict(self.environment(), **variables))
-        _, stderr = process.communicate(timeout=60)
+        _, stderr = process.communicate(timeout=harness.PATIENCE)
         self.assertEqual(process.returncode, 0, stderr)
         self.wait_until_profiler_ends()
         return process.pid

@@ -98,7 +98,7 @@ class Service:
         self.client.stream.write("quit\n")
         self.client.stream.close()
         self.client.socket.close()
-        stdout, stderr = self.process.communicate(timeout=30)
+        stdout, stderr = self.process.communicate(timeout=harness.PATIENCE)
         self.test.assertEqual(self.process.returncode, 42, stderr)
         answered, signals, seconds = re.fullmatch(r"(\d+) answered, (\d+) signals, ([\d.]+) s\n", stdout).groups()
         self.test.assertEqual((self.client.lost, int(answered), int(signals)), (0, self.client.answered, 0))

@@ -96,7 +96,7 @@ class Host(harness.SystemTest):
                                     stderr=subprocess.PIPE, text=True, env=self.environment())
         harness.wait_for(lambda: has_events(self.binary), 20, "the profiler to open its events")
         subprocess.run(["sh", "-c", "%s 1 2 & wait" % self.puppet("split")], check=True, stdout=subprocess.DEVNULL)
-        _, stderr = profiler.communicate(timeout=60)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)
         names = recording.labels(harness.PROCESS_NAME)  # other tests start the same program beside this one, under ddprof
@@ -154,7 +154,7 @@ class Host(harness.SystemTest):
 
         early, late = measure_after(13), measure_after(30)
         profiler.send_signal(signal.SIGINT)
-        _, stderr = profiler.communicate(timeout=30)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
         self.assertLess(late[0], early[0] + 8192, "KiB resident")
         self.assertLessEqual(late[1], early[1] + 1, "threads")

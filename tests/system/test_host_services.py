@@ -65,7 +65,7 @@ class HostTest(harness.SystemTest):
         try:
             yield
             process.send_signal(signal.SIGTERM)
-            output, _ = process.communicate(timeout=30)
+            output, _ = process.communicate(timeout=harness.PATIENCE)
             self.assertEqual(process.returncode, 0, output)
             self.wait_until_profiler_ends()
         finally:

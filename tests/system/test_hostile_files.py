@@ -75,7 +75,7 @@ class HostileFiles(harness.SystemTest):
             harness.wait_for(lambda: "perf_event" in "".join(map(str, map(harness.descriptors_of, harness.processes_of(self.binary)))), 20, "perf events")
             yield messages
             profiler.send_signal(signal.SIGINT)
-            self.assertEqual(profiler.wait(timeout=60), 0, harness.read_text(stderr.name))
+            self.assertEqual(profiler.wait(timeout=harness.PATIENCE), 0, harness.read_text(stderr.name))
         messages.append(harness.read_text(stderr.name))
 
     def run_service(self):
@@ -165,7 +165,7 @@ class HostileFiles(harness.SystemTest):
     def test_attached_to_the_process_itself(self):
         path = self.path("attached.pb.gz")
         with self.hostile_process("-") as hostile:
-            result = self.ddprof("-p", str(hostile.pid), "-d", "4", "-O", path, timeout=90)
+            result = self.ddprof("-p", str(hostile.pid), "-d", "4", "-O", path, timeout=harness.PATIENCE)
         self.assertEqual(result.returncode, 0, result.stderr)
         profile = pprof.read(path)
         self.assert_no_worker_ended(profile)
@@ -177,7 +177,7 @@ class HostileFiles(harness.SystemTest):
         hostile = " ".join(neighbours.as_user(neighbours.HOSTILE, [self.puppet("run_pages"), *self.mapped()]))
         service = " ".join(neighbours.as_user(neighbours.VICTIM, [self.puppet("split"), "1", str(SECONDS)]))
         script = "%s >/dev/null & hostile=$!; %s & service=$!; echo $service; wait $service; kill $hostile" % (hostile, service)
-        result = self.ddprof("-O", path, "sh", "-c", script, timeout=120)
+        result = self.ddprof("-O", path, "sh", "-c", script, timeout=harness.PATIENCE)
         self.assertEqual(result.returncode, 0, result.stderr)
         harness.wait_for(lambda: os.path.exists(path), 60, "the profile")
         self.wait_until_profiler_ends(60)
@@ -196,7 +196,7 @@ class HostileFiles(harness.SystemTest):
             paths.append(self.path("mutant%d" % number))
             with open(paths[-1], "wb") as file:
                 file.write(content)
-        result = self.run_command([READ_ALL, "--seconds", "10"], stdin=None, input="\n".join(paths) + "\n", timeout=250)
+        result = self.run_command([READ_ALL, "--seconds", "10"], stdin=None, input="\n".join(paths) + "\n", timeout=harness.PATIENCE)
         self.assertEqual(result.returncode, 0, "\n".join(line for line in result.stdout.splitlines() if "SLOW" in line or "OUT" in line or " s" not in line))
         self.assertEqual(len(result.stdout.splitlines()), len(paths))
 

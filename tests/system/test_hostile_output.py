@@ -65,7 +65,7 @@ class SharedFolder(HostileTest):
     """Where everybody may write, such as /tmp."""
 
     def record(self, path):
-        result = self.ddprof("record", "-O", path, "--", *PROGRAM, timeout=60)
+        result = self.ddprof("record", "-O", path, "--", *PROGRAM, timeout=harness.PATIENCE)
         self.assertEqual((result.returncode, result.stdout), (7, "ran\n"), result.stderr)
         return result.stderr
 
@@ -329,17 +329,17 @@ class HangingDisk(HostileTest):
         for output in (point + "/out.pb.gz", point + "/new/", point + "/"):
             said = self.run_program("-O", output)
             self.assert_one_clear_line(said, "running without profiling", r"%s\S*: the file system does not answer" % point)
-        result = self.ddprof("record", "-O", point + "/", "--", *PROGRAM, timeout=60)
+        result = self.ddprof("record", "-O", point + "/", "--", *PROGRAM, timeout=harness.PATIENCE)
         self.assertEqual((result.returncode, result.stdout), (2, ""))
         self.assert_one_clear_line(result.stderr, r"%s\S*: the file system does not answer" % point)
-        result = self.ddprof("-p", str(os.getpid()), "-d", "1", "-O", point + "/out.pb.gz", timeout=60)
+        result = self.ddprof("-p", str(os.getpid()), "-d", "1", "-O", point + "/out.pb.gz", timeout=harness.PATIENCE)
         self.assertEqual(result.returncode, 2)
         self.assert_one_clear_line(result.stderr, r"%s\S*: the file system does not answer" % point)
 
     def test_of_the_state_folder(self):
         environment = dict(self.environment(), XDG_STATE_HOME=self.hung())
         self.assert_one_clear_line(self.run_program(env=environment), "running without profiling", "ddprof: the file system does not answer")
-        result = self.ddprof("-p", str(os.getpid()), "-d", "1", env=environment, timeout=60)
+        result = self.ddprof("-p", str(os.getpid()), "-d", "1", env=environment, timeout=harness.PATIENCE)
         self.assertEqual(result.returncode, 2)
         self.assert_one_clear_line(result.stderr, "the file system does not answer")
 
@@ -348,7 +348,7 @@ class HangingDisk(HostileTest):
         said = self.run_program("-U", receiver.url, "--spool-dir", point + "/spool")
         self.assertRegex(said, r"%s/spool\S*: the file system does not answer" % point)
         harness.wait_for(lambda: receiver.posts, 40, "the profile")
-        result = self.ddprof("-p", str(os.getpid()), "-d", "1", "-U", receiver.url, "--spool-dir", point + "/spool", timeout=60)
+        result = self.ddprof("-p", str(os.getpid()), "-d", "1", "-U", receiver.url, "--spool-dir", point + "/spool", timeout=harness.PATIENCE)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stderr, "the file system does not answer")
         self.assertEqual(len(receiver.posts), 2)

@@ -54,7 +54,7 @@ class HostilePaths(harness.SystemTest):
             os.chown(os.path.join(folder, entry), uid, uid)
         return os.path.join(folder, "program")
 
-    def profile(self, *options, seconds=3, timeout=120):
+    def profile(self, *options, seconds=3, timeout=harness.PATIENCE):
         path = self.path("%d.pb.gz" % next(self.numbers))
         result = self.ddprof(*options, "-d", str(seconds), "-O", path, timeout=timeout)
         self.assertEqual(result.returncode, 0, result.stderr)

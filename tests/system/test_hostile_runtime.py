@@ -64,7 +64,7 @@ class HangingMemory(harness.SystemTest):
                 self.assertEqual(status, 0)
             asked = time.monotonic()
             profiler.send_signal(signal.SIGTERM)
-            _, stderr = profiler.communicate(timeout=60)
+            _, stderr = profiler.communicate(timeout=harness.PATIENCE)
             self.assertLess(time.monotonic() - asked, 30, stderr)
             self.assertEqual(profiler.returncode, 0, stderr)
             self.assertEqual(stderr.count(LEFT_BEHIND), 1, stderr)
@@ -81,7 +81,7 @@ class HangingMemory(harness.SystemTest):
     def test_of_the_target_itself(self):
         with self.hanging_process(60) as hostile:
             profiler, path = self.start_profiler("-p", str(hostile.pid), "-d", "3")
-            _, stderr = profiler.communicate(timeout=60)
+            _, stderr = profiler.communicate(timeout=harness.PATIENCE)
             self.assertEqual(profiler.returncode, 0, stderr)
             recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)
             self.assertGreater(recording.count("bottom"), 10)
@@ -142,7 +142,7 @@ for line in sys.stdin:
                 break
         else:
             self.fail("nothing ran out of memory")
-        target.communicate(timeout=20)
+        target.communicate(timeout=harness.PATIENCE)
         self.assertEqual(target.returncode, 0)
         self.wait_until_profiler_ends(60)
 

@@ -102,7 +102,7 @@ class Intake(IntakeTest):
         refusals = iter([True, True])
         receiver = self.intake(answer=lambda handler: next(refusals, False) and (handler.send_error(403) or True))
         state = self.path("refused")
-        recording = self.record(self.split(3.5), self.agentless(receiver), env=dict(self.environment(), DD_API_KEY=KEY, XDG_STATE_HOME=state), timeout=60)
+        recording = self.record(self.split(3.5), self.agentless(receiver), env=dict(self.environment(), DD_API_KEY=KEY, XDG_STATE_HOME=state), timeout=harness.PATIENCE)
         self.assertAlmostEqual(recording.cpu_ns() / 3.5e9, 1.0, delta=0.03)
         self.assertEqual(recording.stderr.count("answered 403"), 1, recording.stderr)
         self.assertIn("DD_API_KEY", recording.stderr)

@@ -18,7 +18,7 @@ class LatencyBench(unittest.TestCase):
         for name in SECTIONS:
             command += ["--only", name]
         result = subprocess.run(command, env=dict(os.environ, DDPROF_BENCH_BUILD=build), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, timeout=200)
+                                stderr=subprocess.PIPE, text=True, timeout=harness.PATIENCE)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotIn("failed", result.stderr)
         self.assertNotIn("could not be measured", result.stdout)

@@ -53,7 +53,7 @@ class Limits(harness.SystemTest):
             worker = harness.wait_for(lambda: self.find_worker(profiler.pid), 10, "a worker")
             os.kill(profiler.pid, signal.SIGUSR1)
             harness.wait_for(lambda: not os.path.exists("/proc/%d" % worker), 10, "it to end")
-        _, stderr = profiler.communicate(timeout=60)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
         self.assertIn("replaced 2 times: 2 as scheduled", stderr)
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)

@@ -15,7 +15,7 @@ class Matrix(harness.SystemTest):
     def test_stacks_of_all_kinds_of_programs_reach_the_root(self):
         script = os.path.join(harness.REPOSITORY, "tests", "matrix.py")
         done = subprocess.run([sys.executable, "-B", script, "--quick", "--seconds", "1", "--threshold", "98.5", "--tries", "4", "--binary", harness.BINARY],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=280)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=harness.PATIENCE)
         print(done.stdout)
         self.assertEqual(done.returncode, 0)
 

@@ -19,7 +19,7 @@ class Names(unittest.TestCase):
     def test_every_sampled_address_is_named_as_the_judge_names_it(self):
         script = os.path.join(harness.REPOSITORY, "tests", "names.py")
         done = subprocess.run([sys.executable, "-B", script, "--only", ROWS, "--binary", harness.BINARY], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, timeout=280)
+                              stderr=subprocess.STDOUT, text=True, timeout=harness.PATIENCE)
         print(done.stdout)
         self.assertEqual(done.returncode, 0, done.stdout)
 

@@ -57,7 +57,7 @@ class Run:
         return self.wait()
 
     def wait(self):
-        _, stderr = self.process.communicate(timeout=60)
+        _, stderr = self.process.communicate(timeout=harness.PATIENCE)
         return stderr
 
 

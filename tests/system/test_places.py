@@ -120,7 +120,7 @@ class Places(harness.SystemTest):
         with open(library, "r+b") as file:  # the code stays as it is, or the target would not survive
             file.seek(offset + size - 4)
             file.write(b"\0\0\0\0")
-        _, stderr = profiler.communicate(timeout=60)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
         self.assertIn("written over", stderr)
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)

@@ -67,7 +67,7 @@ class Privileges(harness.SystemTest):
                 found = [status(pid) for pid in harness.processes_of(self.binary)]
                 return found if any(fields["Seccomp"] == "2" for fields in found) else None
         seen = status(target.pid), harness.wait_for(find_profilers, 20, "a profiler at work")
-        _, stderr = target.communicate(timeout=60)
+        _, stderr = target.communicate(timeout=harness.PATIENCE)
         self.assertEqual((target.returncode, stderr), (0, ""))
         self.wait_until_profiler_ends()
         recording = harness.Recording(subprocess.CompletedProcess([], 0, "", stderr), path)

@@ -182,7 +182,7 @@ def our_top(profile):
 def go_pprof(*arguments):
     environment = dict(os.environ, PPROF_TMPDIR="/tmp", PPROF_BINARY_PATH="/nonexistent")
     return subprocess.run(["go", "tool", "pprof", "-symbolize=none", *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True, check=True, timeout=60, env=environment).stdout
+                          stderr=subprocess.DEVNULL, text=True, check=True, timeout=harness.PATIENCE, env=environment).stdout
 
 
 def go_top(path):

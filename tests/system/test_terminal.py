@@ -67,7 +67,7 @@ class Terminal(harness.SystemTest):
         except OSError:  # the last one has closed it
             pass
         os.close(master)
-        self.assertEqual(process.wait(timeout=60), 0, written)
+        self.assertEqual(process.wait(timeout=harness.PATIENCE), 0, written)
         return written.decode()
 
     def record(self, script, **streams):

@@ -129,7 +129,7 @@ class ThreadContext(harness.SystemTest):
         profiler.send_signal(signal.SIGUSR1)
         harness.wait_for(lambda: self.find_worker(profiler.pid) not in (None, worker), 20, "another worker")
         before = len(profiles())
-        _, stderr = profiler.communicate(timeout=60)
+        _, stderr = profiler.communicate(timeout=harness.PATIENCE)
         self.assertEqual(profiler.returncode, 0, stderr)
         self.assertGreater(len(profiles()), before)
         self.assert_labelled(*map(pprof.read, profiles()))

@@ -150,7 +150,7 @@ class Tls(harness.SystemTest):
 
     def assert_refused(self, url, words, cure, *options):
         """The target and the file are as they would be; the trouble is said once, and nothing is sent."""
-        recording = self.record([self.puppet("split"), "1", "1.5"], ["-u", "1", "-U", url, "--spool-dir", "none", *options], timeout=60)
+        recording = self.record([self.puppet("split"), "1", "1.5"], ["-u", "1", "-U", url, "--spool-dir", "none", *options], timeout=harness.PATIENCE)
         self.assertAlmostEqual(recording.cpu_ns() / 1.5e9, 1.0, delta=0.03)
         told, summary = ([line for line in recording.stderr.splitlines() if line.startswith(start)] for start in ("ddprof: post to", "  failed"))
         self.assertEqual((len(told), len(summary)), (1, 1), recording.stderr)

@@ -27,7 +27,7 @@ class Wrapper(harness.SystemTest):
 
     def test_a_pipe_ends_with_the_target(self):
         start = time.monotonic()
-        self.run_command(["sh", "-c", '"%s" true | cat; "%s" true 2>&1 | cat' % (self.binary, self.binary)], timeout=20)
+        self.run_command(["sh", "-c", '"%s" true | cat; "%s" true 2>&1 | cat' % (self.binary, self.binary)], timeout=harness.PATIENCE)
         self.assertLess(time.monotonic() - start, 5, "the profiler held the pipe open")
 
     def test_exit_codes_are_the_targets(self):
@@ -156,7 +156,7 @@ class Trouble(harness.SystemTest):
         path = self.path("interrupted.pb.gz")
         process, target = self.start_long_target("record", "-O", path, "--")
         os.killpg(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=30)
+        _, stderr = process.communicate(timeout=harness.PATIENCE)
         self.assertIn(process.returncode, (-signal.SIGINT, 128 + signal.SIGINT), stderr)
         self.assertFalse(os.path.exists("/proc/%d" % target["pid"]))
         self.assertTrue(os.path.exists(path), stderr)
