@@ -255,9 +255,10 @@ void CodeWalk::follow(std::uint64_t pc, State& state) {
           return;
         }
         state.forget_below(state.registers[kRsp]);
-        for (std::uint8_t reg = 0; reg < x86_64::kRegisters; ++reg) {
-          if (reg != kRsp && !is_callee_saved(reg)) state.registers[reg] = {};
-        }
+        // What else it may overwrite is read behind it only where it is known to survive: assembly that keeps
+        // the old stack pointer in rcx over calls of its own functions, in libx264.
+        state.registers[x86_64::kRax] = {};
+        state.registers[x86_64::kRdx] = {};
         break;
       case Flow::branch: {
         apply(*instruction, state);

@@ -251,6 +251,19 @@ TEST(CodeWalk, CallsKeepWhatTheyMust) {
   EXPECT_EQ(lost.row(0).outcome, Outcome::unknown_jump);
 }
 
+// As in libx264: functions that only their own file calls leave rcx alone.
+TEST(CodeWalk, FollowsAStackPointerThatAssemblyKeepsOverItsCalls) {
+  const Snippet code{{0x48, 0x89, 0xe1},        // mov %rsp,%rcx
+                     {0x48, 0x83, 0xe4, 0xe0},  // and $-32,%rsp
+                     {0xe8, 0x04, 0, 0, 0},     // call behind the return
+                     {0x48, 0x89, 0xcc},        // mov %rcx,%rsp
+                     kReturn,
+                     kReturn};
+  expect_code_rule(code.row(0), DDPROF_CFA_SP, 8);
+  expect_code_rule(code.row(2), DDPROF_CFA_REGISTER + 2, 8);
+  EXPECT_EQ(code.place(5, 2).where, RegisterPlace::Where::unchanged);
+}
+
 TEST(CodeWalk, EndsAtCallsThatDoNotReturn) {
   // call a function that ends in hlt; what lies behind is another function, which removes another frame
   const Snippet code{kSubRsp24, {0xe8, 0x05, 0, 0, 0}, {0x48, 0x83, 0xc4, 0x48}, kReturn, {0xf4}};

@@ -132,7 +132,6 @@ constexpr std::array<Prefix, 256> kPrefixes = prefixes();
 constexpr std::uint16_t bit(unsigned reg) { return static_cast<std::uint16_t>(1U << reg); }
 
 constexpr unsigned kRcx = 1;
-constexpr unsigned kRdx = 2;
 constexpr unsigned kRsi = 6;
 constexpr unsigned kRdi = 7;
 constexpr unsigned kR11 = 11;

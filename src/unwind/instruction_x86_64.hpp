@@ -12,6 +12,7 @@ namespace ddprof {
 namespace x86_64 {
 
 constexpr std::uint8_t kRax = 0;
+constexpr std::uint8_t kRdx = 2;
 constexpr std::uint8_t kRbx = 3;
 constexpr std::uint8_t kRsp = 4;
 constexpr std::uint8_t kRbp = 5;
