@@ -3,7 +3,7 @@
 //
 // Where this process adopts orphans (it is the first of its PID namespace, or a subreaper) the profiler would
 // become its child. There the one in the middle stays, with next to no memory and no descriptor, as the
-// profiler's parent. A process that has executed something always has SIGCHLD for its end, so the profiler
+// profiler's parent, and adopts what the profiler leaves behind. A process that has executed something always has SIGCHLD for its end, so the profiler
 // itself cannot be that child.
 
 #include "inject/profiler_process.hpp"
@@ -113,6 +113,7 @@ int ProfilerProcess::run_middle(void* self) {
 // A copy of the program, which lets go of all that it has of it.
 int ProfilerProcess::run_keeper(void* process) {
   auto& self = *static_cast<ProfilerProcess*>(process);
+  system_call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
   const long child = clone(run, self.stacks_ + 2 * kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, process);
   if (child < 0) say(self.socket_, "no process can be made for ddprof");
   constexpr long kMostDescriptors = 65536;
@@ -126,8 +127,8 @@ int ProfilerProcess::run_keeper(void* process) {
       {reinterpret_cast<uint64_t>(self.stacks_), reinterpret_cast<uint64_t>(self.stacks_) + 2 * kStackBytes},
       {thread_pointer() - kThreadBefore, thread_pointer() + kThreadBehind}};
   unmap_all_but(kept);
-  while (child > 0 && system_call(SYS_wait4, child, 0, __WALL, 0) == kInterrupted) {
-  }
+  for (long ended = child; ended > 0 || ended == kInterrupted;)
+    ended = system_call(SYS_wait4, -1, 0, __WALL, 0);
   while (true) system_call(SYS_exit_group, 0);  // there is nothing to return to
 }
 

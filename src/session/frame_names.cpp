@@ -113,7 +113,8 @@ std::string FrameNames::mapping_name(const Frame& frame) const {
 void FrameNames::read_functions(Symbols& symbols, const CodeFile& file) {
   if (std::exchange(symbols.has_read_functions, true) || !file.elf || !file.is_as_opened()) return;
   auto read = guard_.read(file, FileUse::functions, [&]() -> Result<Functions> {
-    return Functions{FunctionRanges(*file.elf, guard_.limits), StartFunctions(*file.elf, file.base_name())};
+    return Functions{FunctionRanges(*file.elf, guard_.limits), StartFunctions(*file.elf, file.base_name()),
+                     SweptFunctions(*file.elf)};
   });
   if (read)
     symbols.functions = *std::move(read);
@@ -125,7 +126,8 @@ std::optional<std::string> FrameNames::function_name(std::uint64_t address, Symb
                                                      const CodeFile& file) {
   read_functions(symbols, file);
   if (!symbols.functions) return std::nullopt;
-  const auto range = symbols.functions->ranges.find(address);
+  auto range = symbols.functions->ranges.find(address);
+  if (!range) range = symbols.functions->swept.find(address, symbols.functions->ranges.gap_at(address));
   if (!range) return std::nullopt;
   const std::string_view name = symbols.functions->starts.name_of(*file.elf, range->begin, range->end);
   return name.empty() ? place_in(file.base_name(), range->begin) : std::string(name);
@@ -232,7 +234,8 @@ void FrameNames::trim(const CodeFiles& files) {
     Symbols& symbols = entry.second;
     symbols.jit_map.reset();  // read anew
     symbols.is_fresh = false;
-    if (symbols.functions) bytes += symbols.functions->ranges.memory_bytes();
+    if (symbols.functions)
+      bytes += symbols.functions->ranges.memory_bytes() + symbols.functions->swept.memory_bytes();
     if (symbols.jit_dump) bytes += symbols.jit_dump->memory_bytes();
     return bytes > kMaxSymbolBytes || !files.contains(static_cast<FileId>(entry.first));
   });

@@ -19,6 +19,7 @@
 #include "symbol/start_functions.hpp"
 #include "symbol/symbol_table.hpp"
 #include "unwind/function_ranges.hpp"
+#include "unwind/swept_functions.hpp"
 
 namespace ddprof {
 
@@ -59,6 +60,7 @@ class FrameNames {
   struct Functions {
     FunctionRanges ranges;
     StartFunctions starts;
+    SweptFunctions swept;  // between the ranges
   };
   struct Symbols {
     std::optional<Functions> functions;

@@ -26,16 +26,8 @@ FunctionRanges::FunctionRanges(const ElfFile& file, const ReadLimits& limits)
   index_ = std::make_unique<const CfiIndex>(section_, CodeRanges(file.segments()), counters, limits);
 }
 
-std::optional<std::uint64_t> FunctionRanges::offset_by_table(std::uint64_t elf_address) const {
-  const auto found = table_.find(elf_address);
-  if (!found) return std::nullopt;
-  return table_.record_of(*found) - section_.vaddr;
-}
-
-std::optional<std::uint64_t> FunctionRanges::offset_by_index(std::uint64_t elf_address) const {
-  const auto found = last_at_or_before(index_->size(), elf_address,
-                                       [this](std::size_t index) { return index_->begin_of(index); });
-  return found ? std::optional(index_->offset_of(*found)) : std::nullopt;
+std::optional<std::size_t> FunctionRanges::last_before(std::uint64_t elf_address) const {
+  return last_at_or_before(size(), elf_address, [this](std::size_t entry) { return begin_of(entry); });
 }
 
 std::optional<FunctionRange> FunctionRanges::range_at(std::uint64_t offset) const {
@@ -51,11 +43,21 @@ std::optional<FunctionRange> FunctionRanges::range_at(std::uint64_t offset) cons
 }
 
 std::optional<FunctionRange> FunctionRanges::find(std::uint64_t elf_address) const {
-  const auto offset = index_ ? offset_by_index(elf_address) : offset_by_table(elf_address);
-  const auto range = offset ? range_at(*offset) : std::nullopt;
+  const auto entry = last_before(elf_address);
+  const auto range = entry ? range_at(offset_of(*entry)) : std::nullopt;
   // Padding behind a function, or code without an entry.
   if (!range || elf_address < range->begin || elf_address >= range->end) return std::nullopt;
   return range;
+}
+
+FunctionRange FunctionRanges::gap_at(std::uint64_t elf_address) const {
+  FunctionRange gap{0, UINT64_MAX};
+  const auto entry = last_before(elf_address);
+  const auto range = entry ? range_at(offset_of(*entry)) : std::nullopt;
+  if (range && range->end <= elf_address) gap.begin = range->end;
+  const std::size_t next = entry ? *entry + 1 : 0;
+  if (next < size()) gap.end = begin_of(next);
+  return gap;
 }
 
 }  // namespace ddprof

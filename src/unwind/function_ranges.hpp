@@ -26,11 +26,20 @@ class FunctionRanges {
 
   // The one that covers this address.
   [[nodiscard]] std::optional<FunctionRange> find(std::uint64_t elf_address) const;
+  // Where there is none: the code from the end of the function before it to the next.
+  [[nodiscard]] FunctionRange gap_at(std::uint64_t elf_address) const;
   [[nodiscard]] std::size_t memory_bytes() const { return index_ ? index_->memory_bytes() : 0; }
 
  private:
-  [[nodiscard]] std::optional<std::uint64_t> offset_by_table(std::uint64_t elf_address) const;
-  [[nodiscard]] std::optional<std::uint64_t> offset_by_index(std::uint64_t elf_address) const;
+  // Entries in the order of their code.
+  [[nodiscard]] std::size_t size() const { return index_ ? index_->size() : table_.size(); }
+  [[nodiscard]] std::uint64_t begin_of(std::size_t entry) const {
+    return index_ ? index_->begin_of(entry) : table_.begin_of(entry);
+  }
+  [[nodiscard]] std::uint64_t offset_of(std::size_t entry) const {
+    return index_ ? index_->offset_of(entry) : table_.record_of(entry) - section_.vaddr;
+  }
+  [[nodiscard]] std::optional<std::size_t> last_before(std::uint64_t elf_address) const;
   [[nodiscard]] std::optional<FunctionRange> range_at(std::uint64_t offset) const;
 
   CfiSection section_;

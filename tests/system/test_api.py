@@ -11,6 +11,7 @@ import unittest
 
 import agent
 import harness
+import neighbours
 import pprof
 
 LIBRARY = os.path.join(os.path.dirname(harness.PUPPETS), "libddprof.so")
@@ -268,6 +269,10 @@ print(calls)
         self.assertEqual(self.script(text % "assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0"), expected)
         if harness.IS_ROOT:
             self.assertEqual(self.script(text % "assert os.getpid() == 1", by=("unshare", "-pf", "--mount-proc")), expected)
+            # Beside a file system that may hang the profiler has helpers, which it leaves behind.
+            os.makedirs(self.path("source"), exist_ok=True)
+            with neighbours.HangingMount(self.puppet("hanging_fs"), self.path("mount"), self.path("source")):
+                self.assertEqual(self.script(text % "assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0"), expected)
 
     def test_one_descriptor_that_is_closed_on_exec(self):
         lines = self.script("""

@@ -83,7 +83,11 @@ class Folder(harness.SystemTest):
         names = [re.fullmatch(NAME % ("sleep", r"1"), line["file"]).groups() for line in self.index(folder)]
         self.assertEqual(len({name[2] for name in names}), count)
         self.assertEqual(len(names), len(set(names)))
-        self.assertEqual(set(digests(folder)), {line["file"] for line in self.index(folder)})
+        # A container's processes are killed when its first has ended: a last profile may be there without its line.
+        listed = {line["file"] for line in self.index(folder)}
+        self.assertLessEqual(listed, set(digests(folder)))
+        unlisted = [re.fullmatch(NAME % ("sleep", r"1"), name).groups() for name in set(digests(folder)) - listed]
+        self.assertEqual(len({name[2] for name in unlisted}), len(unlisted), "one for each at most")
         for path in glob.glob(os.path.join(folder, "*.pb.gz")):
             pprof.read(path)
 
