@@ -8,6 +8,7 @@
 #include "cli/disassembler.hpp"
 #include "report/tables.hpp"
 #include "symbol/demangle.hpp"
+#include "unwind/swept_functions.hpp"
 
 namespace ddprof {
 
@@ -73,7 +74,7 @@ std::string place_of(const ReportView& view, std::uint32_t location) {
 class CodeFileListing {
  public:
   CodeFileListing(const ReportView& view, std::uint32_t frame, const MappedCode& code)
-      : view_(view), frame_(frame), code_(code) {}
+      : view_(view), frame_(frame), code_(code), swept_(code.elf()) {}
 
   void add(const ProfileMapping& mapping, Address address, const SampledCode& sampled) {
     if (const auto at = elf_address(code_.elf(), mapping, address)) addresses_.emplace_back(*at, sampled);
@@ -100,11 +101,11 @@ class CodeFileListing {
   void add_to_group(std::uint64_t at, const SampledCode& sampled, const Symbols& known) {
     const auto symbol = known.find(at);
     const bool has_symbol = symbol != known.end();
-    FunctionRange range{};  // empty: neither symbol nor unwind information
+    FunctionRange range{};  // empty: nothing tells
     if (has_symbol)
       range = {symbol->second.start, symbol->second.start + symbol->second.size};
     else
-      range = code_.functions().find(at).value_or(range);
+      range = swept_.find(at, code_.functions()).value_or(range);
     SymbolCode& group = symbols_[range.begin];
     if (has_symbol) group.name = demangle(symbol->second.linker_name());
     if (range.end != 0) {
@@ -166,6 +167,7 @@ class CodeFileListing {
   const ReportView& view_;
   std::uint32_t frame_;
   const MappedCode& code_;
+  SweptFunctions swept_;
   std::vector<std::pair<std::uint64_t, SampledCode>> addresses_;
   std::map<std::uint64_t, SymbolCode> symbols_;  // by start
 };

@@ -126,8 +126,7 @@ std::optional<std::string> FrameNames::function_name(std::uint64_t address, Symb
                                                      const CodeFile& file) {
   read_functions(symbols, file);
   if (!symbols.functions) return std::nullopt;
-  auto range = symbols.functions->ranges.find(address);
-  if (!range) range = symbols.functions->swept.find(address, symbols.functions->ranges.gap_at(address));
+  const auto range = symbols.functions->swept.find(address, symbols.functions->ranges);
   if (!range) return std::nullopt;
   const std::string_view name = symbols.functions->starts.name_of(*file.elf, range->begin, range->end);
   return name.empty() ? place_in(file.base_name(), range->begin) : std::string(name);

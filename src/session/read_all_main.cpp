@@ -26,6 +26,7 @@
 #include "symbol/symbol_table.hpp"
 #include "unwind/compile.hpp"
 #include "unwind/function_ranges.hpp"
+#include "unwind/swept_functions.hpp"
 
 namespace ddprof {
 
@@ -125,8 +126,9 @@ class Reader {
     guarded(*file, FileUse::functions, [&]() -> Result<void> {
       const FunctionRanges ranges(*file->elf, guard_.limits);
       const StartFunctions starts(*file->elf, "libc.so.6");  // what most is read of
+      SweptFunctions swept(*file->elf);
       for (const std::uint64_t address : addresses) {
-        if (const auto range = ranges.find(address))
+        if (const auto range = swept.find(address, ranges))
           static_cast<void>(starts.name_of(*file->elf, range->begin, range->end));
       }
       return {};

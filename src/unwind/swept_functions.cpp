@@ -118,7 +118,12 @@ const SweptFunctions::Window* SweptFunctions::window_at(std::uint64_t begin, Fun
   return &windows_.back();
 }
 
-std::optional<FunctionRange> SweptFunctions::find(std::uint64_t elf_address, FunctionRange gap) {
+std::optional<FunctionRange> SweptFunctions::find(std::uint64_t elf_address, const FunctionRanges& told) {
+  const auto range = told.find(elf_address);
+  return range ? range : find_in(told.gap_at(elf_address), elf_address);
+}
+
+std::optional<FunctionRange> SweptFunctions::find_in(FunctionRange gap, std::uint64_t elf_address) {
   if (file_.architecture() != Architecture::x86_64) return std::nullopt;
   const FunctionRange code = code_in(gap, elf_address);
   if (elf_address < code.begin || elf_address >= code.end) return std::nullopt;

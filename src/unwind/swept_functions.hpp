@@ -30,8 +30,10 @@ class SweptFunctions {
 
   explicit SweptFunctions(const ElfFile& file) : file_(file) {}
 
-  // The function that covers this address, in a gap between others.
-  [[nodiscard]] std::optional<FunctionRange> find(std::uint64_t elf_address, FunctionRange gap);
+  // The function that covers this address: the one that unwind information tells of, or else one of the gap
+  // between those.
+  [[nodiscard]] std::optional<FunctionRange> find(std::uint64_t elf_address, const FunctionRanges& told);
+  [[nodiscard]] std::optional<FunctionRange> find_in(FunctionRange gap, std::uint64_t elf_address);
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:

@@ -47,8 +47,7 @@ TEST(SweptFunctions, BeginBehindACallThatMayNotReturn) {
 }
 
 TEST(SweptFunctions, DoNotBeginWhereABranchLeadsOver) {
-  EXPECT_EQ(lines_that_begin({{0x74, 0x0e} /* je to the second line */, kReturns, kReturns}),
-            (Lines{0, 2}));
+  EXPECT_EQ(lines_that_begin({{0x74, 0x0e} /* je to the second line */, kReturns, kReturns}), (Lines{0, 2}));
   std::vector<unsigned> leaves{0x74, 0x0e, 0xc3};
   EXPECT_EQ(lines_that_begin({leaves, kReturns, kReturns}), (Lines{0, 2}));
 }
@@ -95,17 +94,18 @@ TEST(SweptFunctions, AreThoseOfUnwindInformation) {
       const auto told = ranges.find(segment.vaddr + at);
       if (!told) continue;
       ++addresses;
-      const auto found = swept.find(segment.vaddr + at, {0, UINT64_MAX});
+      const auto found = swept.find_in({0, UINT64_MAX}, segment.vaddr + at);
       ASSERT_TRUE(found);
       EXPECT_LE(found->begin, segment.vaddr + at);
       EXPECT_GT(found->end, segment.vaddr + at);
       same += found->begin == told->begin ? 1 : 0;
+      EXPECT_EQ(swept.find(segment.vaddr + at, ranges)->begin, told->begin);
     }
   }
   EXPECT_GT(addresses, 10000U);
   EXPECT_GT(static_cast<double>(same), 0.85 * static_cast<double>(addresses));
   EXPECT_GT(swept.memory_bytes(), 1000U);
-  EXPECT_FALSE(swept.find(0, {0, UINT64_MAX})) << "no code";
+  EXPECT_FALSE(swept.find_in({0, UINT64_MAX}, 0)) << "no code";
 }
 
 }  // namespace
