@@ -53,6 +53,7 @@ class HangingMemory(harness.SystemTest):
         harness.wait_for(lambda: len(harness.processes_of(self.binary)) >= 2, 20, "a worker")
         return process, path
 
+    @harness.tries(3)  # of the whole host totals are estimates, by timers that a busy machine delays
     def test_costs_its_owner_alone_and_the_profiler_ends_when_asked(self):
         with self.hanging_process(120) as hostile:
             profiler, path = self.start_profiler("-g", "-F", "199")
@@ -71,7 +72,7 @@ class HangingMemory(harness.SystemTest):
             self.assertNotIn("another one takes over", stderr)
             profile = pprof.read(path)
             shares, total = neighbours.shares_of_split(profile, victim_pid)
-            self.assertGreater(total, 0.95 * 4e9 - begun, shares)  # by timers that a busy machine delays
+            self.assertGreater(total, 0.95 * 4e9 - begun, shares)
             for share, truth in zip(shares, (0.7, 0.2, 0.1)):
                 self.assertAlmostEqual(share, truth, delta=0.05)
             hostile_total = pprof.total(profile, harness.CPU, lambda sample: sample.labels.get(harness.PROCESS_ID) == hostile.pid)
