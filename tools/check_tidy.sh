@@ -5,7 +5,8 @@
 set -eu
 cd "$(dirname "$0")/.."
 # libddprof.so is compiled file by file.
-units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.dir/*' -not -path '*_bench.dir/*' -not -path '*_fuzz.dir/*')
+units=$(find build/asan/src -name '*.cxx' -path '*/Unity/*' -not -path '*_test.dir/*' -not -path '*_bench.dir/*' -not -path '*_fuzz.dir/*' -printf '%s %p\n' |
+  sort -rn | cut -d' ' -f2)  # those that take longest first
 [ -n "$units" ] || { echo "build/asan has no translation units: cmake --preset asan"; exit 1; }
 # shellcheck disable=SC2086
 printf '%s\n' $units src/symbol/demangle.cpp $(ls src/inject/*.cpp | grep -v _test.cpp) |

@@ -149,7 +149,7 @@ else
   check "outputs in the documents are like real ones" tools/refresh_examples.py --check
   check "configure: asan and ubsan" cmake --preset asan
   begin_meanwhile "clang-tidy" tools/check_tidy.sh
-  ctests "system tests, several at once" build/dev -L system -LE quiet -j "$((2 * jobs))"  # most of them wait
+  ctests "system tests, several at once" build/dev -L system -LE quiet -j "$((3 * jobs))"  # most of them wait
   signal_meanwhile -STOP
   ctests "system tests that measure" build/dev -L system -L quiet
   signal_meanwhile -CONT
