@@ -6,6 +6,7 @@
 //   forms   COUNT blocks of SIZE bytes by each way to allocate, in a function of its own, half of them freed
 //   idle    COUNT threads that allocate SIZE bytes each, one after the other
 //   crash   like leak, then SIGSEGV
+//   fill    COUNT blocks of SIZE bytes that stay, and are written to
 //   server  holds COUNT blocks of SIZE bytes from the beginning, and for five seconds as many more, bit by
 //   bit
 
@@ -194,6 +195,9 @@ int main(int argc, char** argv) {
   if (mode == "leak" || mode == "paced" || mode == "crash") run_threads(leak_and_churn, threads);
   if (mode == "chain") chain();
   if (mode == "server") serve();
+  if (mode == "fill") {
+    for (long i = 0; i < count_of_blocks; ++i) memset(leak_here(size_of_block), 1, size_of_block);
+  }
   if (mode == "forms") all_forms();
   if (mode == "grow") {
     void* block = nullptr;

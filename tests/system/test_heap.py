@@ -1,5 +1,6 @@
 """Allocations and the live heap of programs whose truth is known."""
 
+import contextlib
 import json
 import math
 import os
@@ -87,6 +88,36 @@ class Heap(HeapTest):
     def test_live_blocks_of_a_program_that_crashes_are_told(self):
         recording = self.heap("crash", 2000, 100000, status=-signal.SIGSEGV)
         self.assert_estimate(self.of(recording, LIVE, "leak_here"), 100000, 2000, INTERVAL)
+
+    def memory_group(self, limit):
+        """The folder of a control group with this much memory; of either version."""
+        for folder, file in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+            group = os.path.join(folder, "ddprof_test_%d" % os.getpid())
+            with contextlib.suppress(OSError):
+                os.mkdir(group)
+                self.addCleanup(lambda group=group: harness.wait_for(lambda: self.is_removed(group), 10, "the end of the group"))
+                with open(os.path.join(group, file), "w") as limits:
+                    limits.write(str(limit))
+                return group
+        self.skipTest("no control group of memory can be made here")
+
+    @staticmethod
+    def is_removed(group):
+        with contextlib.suppress(OSError):
+            os.rmdir(group)
+        return not os.path.exists(group)
+
+    @harness.needs_root
+    def test_who_filled_the_memory_of_a_program_that_is_killed_for_it(self):
+        limit = 256 << 20
+        group = self.memory_group(limit)
+        path = self.path("killed.pb.gz")
+        command = ["sh", "-c", 'echo $$ > "$0/cgroup.procs"; exec "$@"', group, self.puppet("heap"), "fill", "100000", str(1 << 20)]
+        result = self.ddprof("record", "-O", path, "--preset", "cpu_live_heap", "--", *command)
+        self.assertEqual(result.returncode, -signal.SIGKILL, result.stderr)
+        recording = harness.Recording(result, path)
+        self.assertAlmostEqual(self.of(recording, LIVE, "leak_here") / limit, 0.9, delta=0.2)
+        self.assertGreater(self.of(recording, LIVE, "leak_here"), 0.95 * pprof.total(recording.profile, LIVE))
 
     def test_what_grows_is_told_by_several_profiles(self):
         size, count = 1 << 20, 100
