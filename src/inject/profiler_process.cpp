@@ -3,8 +3,8 @@
 //
 // Where this process adopts orphans (it is the first of its PID namespace, or a subreaper) the profiler would
 // become its child. There the one in the middle stays, with next to no memory and no descriptor, as the
-// profiler's parent, and adopts what the profiler leaves behind. A process that has executed something always has SIGCHLD for its end, so the profiler
-// itself cannot be that child.
+// profiler's parent, and adopts what the profiler leaves behind. A process that has executed something always
+// has SIGCHLD for its end, so the profiler itself cannot be that child.
 
 #include "inject/profiler_process.hpp"
 
