@@ -67,10 +67,11 @@ class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 class Agent:
     """Listens at a port of loopback, a given one or any, or at the path of a socket. `answer(handler)` may answer in place of the
-    agent when it returns True; `handler.body` is what came. One that is lazy answers at once: what came is read by read()."""
+    agent when it returns True; `handler.body` is what came. It answers at once: a client has no patience with a busy machine that parses first."""
 
-    def __init__(self, test, port=0, path=None, answer=lambda handler: False, certificate=None, parse=parse, is_lazy=False):
-        agent, self.posts, self.problems, self.requests, self.parse = self, [], [], 0, parse
+    def __init__(self, test, port=0, path=None, answer=lambda handler: False, certificate=None, parse=parse):
+        agent, self.requests, self.parse = self, 0, parse
+        self.received, self.parsed, self.errors, self.lock = [], [], [], threading.Lock()
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self):
@@ -78,11 +79,7 @@ class Agent:
                 agent.requests += 1
                 if answer(self):
                     return
-                try:
-                    request = self.path, self.headers, body
-                    agent.posts.append(request if is_lazy else parse(*request))
-                except Exception as error:
-                    agent.problems.append(error)
+                agent.received.append((self.path, self.headers, body))
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -112,12 +109,27 @@ class Agent:
         self.server.shutdown()
         self.server.server_close()
 
-    def read(self):
-        self.posts = [self.parse(*request) for request in self.posts]
-        return self.posts
+    def parse_received(self):
+        with self.lock:
+            for request in self.received[len(self.parsed) + len(self.errors):]:
+                try:
+                    self.parsed.append(self.parse(*request))
+                except Exception as error:
+                    self.errors.append(error)
+
+    @property
+    def posts(self):
+        self.parse_received()
+        return self.parsed
+
+    @property
+    def problems(self):
+        self.parse_received()
+        return self.errors
 
     def wait_for_posts(self, count):
-        return harness.wait_for(lambda: len(self.posts) >= count and self.posts, 30, "%d profiles at the agent" % count)
+        harness.wait_for(lambda: len(self.received) >= count, 30, "%d profiles at the agent" % count)
+        return self.posts
 
 
 class SilentAgent:

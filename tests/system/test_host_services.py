@@ -86,7 +86,7 @@ def wait_for_periods(receiver, targets, periods):
     services = [target.service for target in targets.values()]
 
     def have_come():
-        bodies = [body for _, _, body in list(receiver.posts)]
+        bodies = [body for _, _, body in list(receiver.received)]
         return all(sum(b"service:%s," % service.encode() in body for body in bodies) >= periods for service in services)
     harness.wait_for(have_come, 40, "%d periods of each service" % periods)
 
@@ -105,13 +105,13 @@ class HostServices(HostTest):
     def test_each_service_has_uploads_of_its_own(self):
         targets = self.three()
         kinds = agent.Agent, test_collectors.Collector, test_collectors.Pyroscope
-        receiver, collector, pyroscope = receivers = [kind(self, is_lazy=True) for kind in kinds]
+        receiver, collector, pyroscope = receivers = [kind(self) for kind in kinds]
         folder = self.path("files")
         os.makedirs(folder)
         with self.host("-u", "3", "-U", receiver.url, "--otlp-endpoint", collector.url, "--pyroscope-url", pyroscope.url, "-O", folder + "/", "-V", "9"):
             wait_for_periods(receiver, targets, 1)
             time.sleep(1)  # what is collected, not a synchronisation
-        posts, *_ = [each.read() for each in receivers]
+        posts, *_ = [each.posts for each in receivers]
         for name, target in targets.items():
             mine = [post for post in posts if post.tags["service"] == target.service]
             self.assertGreaterEqual(len(mine), 2, "one period, and what was left at the end")
@@ -160,28 +160,28 @@ class HostServices(HostTest):
     def test_an_outage_among_the_shares(self):
         """From the third upload on nobody is let in for a while: all arrive, once, and in the order of each service."""
         targets, requests = self.three(), iter(range(10**6))
-        receiver = agent.Agent(self, is_lazy=True, answer=lambda handler: next(requests) in (2, 3) and (handler.send_error(403) or True))
+        receiver = agent.Agent(self, answer=lambda handler: next(requests) in (2, 3) and (handler.send_error(403) or True))
         folder = self.path("outage")
         os.makedirs(folder)
         with self.host("-u", "2", "-U", receiver.url, "-O", folder + "/", "--spool-dir", self.path("spool")):
             wait_for_periods(receiver, targets, 3)
         self.assertGreater(next(requests), 4, "it happened")
-        posts = receiver.read()
+        posts = receiver.posts
         self.assert_streams(posts)
         self.assertEqual(sum(pprof.total(post.profile, agent.CPU) for post in posts), sum(pprof.total(file, harness.CPU) for file in files_in(folder)))
 
     def test_a_service_that_changes_by_exec(self):
         """What the shell has spent is the first service's, what the program spends that it becomes is the second's."""
         first, second = ("%s-%s" % (name, secrets.token_hex(4)) for name in ("first", "second"))
-        receiver = agent.Agent(self, is_lazy=True)
+        receiver = agent.Agent(self)
         with self.host("-u", "2", "-U", receiver.url):
             script = 'i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done; DD_SERVICE=$0 DD_ENV=prod exec "$@"'
             target = subprocess.Popen(["sh", "-c", script, second, self.puppet("split"), "1", "120"], stdout=subprocess.DEVNULL,
                                       env=dict(self.environment(), DD_SERVICE=first))
             self.addCleanup(target.wait)
             self.addCleanup(target.kill)
-            harness.wait_for(lambda: any(b"service:%s," % second.encode() in body for _, _, body in list(receiver.posts)), 40, "the second service")
-        posts = receiver.read()
+            harness.wait_for(lambda: any(b"service:%s," % second.encode() in body for _, _, body in list(receiver.received)), 40, "the second service")
+        posts = receiver.posts
         for service, environment, name in ((first, "test", "sh"), (second, "prod", "split")):
             mine = [post for post in posts if post.tags["service"] == service]
             self.assertGreaterEqual(len(mine), 1)
