@@ -195,7 +195,8 @@ class HostServices(HostTest):
         with self.host("-u", "1", "-S", "farm", "--no-split-services", "-U", receiver.url):
             receiver.wait_for_posts(2)
         self.assertEqual({post.tags["service"] for post in receiver.posts}, {"farm"})
-        self.assertEqual(len({post.profile.time_ns for post in receiver.posts}), len(receiver.posts))
+        # An upload waits for its answer for three quarters of a period at most: on a busy machine the same request may come twice.
+        self.assertEqual(len({post.profile.time_ns for post in receiver.posts}), len({body for _, _, body in receiver.received}))
         self.assertIn("ddprof.custom_ctx:container_id", receiver.posts[0].event["tags_profiler"])
         self.assertIn(container, {sample.labels.get("container_id") for post in receiver.posts for sample in post.profile.samples})
         self.assertNotIn("Datadog-Container-ID", receiver.posts[0].headers)
