@@ -3,6 +3,8 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "unwind/instruction_x86_64.hpp"
 
@@ -12,8 +14,8 @@ namespace {
 
 using Flow = x86_64::Instruction::Flow;
 
-constexpr std::uint64_t kAlignment =
-    16;  // of functions, by all compilers and in assembly that cares for speed
+// Of functions, by all compilers and in assembly that cares for speed.
+constexpr std::uint64_t kAlignment = 16;
 constexpr std::uint8_t kShortJumpBytes = 2;
 
 bool is_padding(const x86_64::Instruction& instruction, std::span<const std::byte> code) {
@@ -30,9 +32,8 @@ bool is_end(Flow flow) {
 // functions that share their end, are farther off.
 bool stays_inside(const x86_64::Instruction& instruction) {
   constexpr std::int64_t kFar = 4096;
-  return (instruction.flow == Flow::branch ||
-          (instruction.flow == Flow::jump && instruction.length == kShortJumpBytes)) &&
-         *instruction.target<kFar&& * instruction.target> - kFar;
+  const bool is_short_jump = instruction.flow == Flow::jump && instruction.length == kShortJumpBytes;
+  return (instruction.flow == Flow::branch || is_short_jump) && std::abs(*instruction.target) < kFar;
 }
 
 // One pass over a piece of code.

@@ -60,7 +60,7 @@ TEST(SweptFunctions, DoNotBeginAtALoop) {
 }
 
 TEST(SweptFunctions, BeginWhereTheyAreCalled) {
-  // A call of the third line from the second, in the middle of what seems to be one function.
+  // Not aligned, right behind a return.
   const auto starts =
       sweep_for_functions(std::as_bytes(std::span("\xe8\x01\0\0\0\xc3\x31\xc0\xc3", 9)), kSweptBegin, true);
   EXPECT_EQ(starts, (std::vector<std::uint64_t>{kSweptBegin, kSweptBegin + 6}));
